@@ -1,0 +1,28 @@
+"""VaiPhy: Bayesian phylogenetics by variational inference.
+
+Public names are loaded on first use, so that `import vaiphy` stays quick.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Alignment": "alignment",
+    "SitePatterns": "alignment",
+    "compress": "alignment",
+    "Tree": "tree",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'vaiphy' has no attribute {name!r}")
+    return getattr(import_module(f"vaiphy.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

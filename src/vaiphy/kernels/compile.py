@@ -1,0 +1,23 @@
+"""How kernels are compiled: the one place where Numba's options are set.
+
+Every kernel releases the GIL, so callers parallelise by running chunks of trees or particles in plain threads
+(`vaiphy.parallel`), and is cached on disk, so only the first start on a machine compiles.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+# Reordering and contraction only: nothing here lets the compiler assume away NaN or infinity.
+FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile `function` with the house options; `function.py_func` stays available as the plain-Python oracle."""
+    return numba.njit(cache=True, nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False)(function)
+
+
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a helper that is only called from other kernels; array arguments must not overlap."""
+    return numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy", boundscheck=False, noalias=True)(function)

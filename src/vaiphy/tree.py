@@ -1,0 +1,191 @@
+"""Trees as arrays.
+
+One class serves multifurcating trees with labelled internal vertices (of any degree, one and two included) and binary
+trees. Vertices 0..n_taxa-1 carry the taxa; the others are internal. Any vertex may be the root, also a taxon.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Split = int
+"""A bipartition of the taxa as a bit set: bit i for taxon i, of the side that does not hold taxon 0."""
+
+
+class TreeError(ValueError):
+    """The arrays or the text do not describe a tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A tree over `taxa`.
+
+    `parent[v]` is the vertex above v (-1 at the root) and `length[v]` the length of the branch between them, in expected
+    substitutions per site (NaN where unknown; ignored at the root). `labels[v]` names a vertex ("" if it has no name; taxa
+    carry their own), `support[v]` is the support of the branch above v (NaN if none) and `comments[v]` what stood in
+    square brackets behind it.
+    """
+
+    taxa: tuple[str, ...]
+    parent: NDArray[np.int32]
+    length: NDArray[np.float64]
+    labels: tuple[str, ...] | None = None
+    support: NDArray[np.float64] | None = None
+    comments: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parent", np.ascontiguousarray(self.parent, dtype=np.int32))
+        object.__setattr__(self, "length", np.ascontiguousarray(self.length, dtype=np.float64))
+        if len(self.parent) != len(self.length):
+            raise TreeError("parent and length differ in size")
+        if len(self.parent) < len(self.taxa):
+            raise TreeError("fewer vertices than taxa")
+        if np.count_nonzero(self.parent < 0) != 1:
+            raise TreeError("a tree has exactly one root")
+        if len(self.postorder) != len(self.parent):
+            raise TreeError("the tree is not connected")
+
+    @property
+    def n_taxa(self) -> int:
+        return len(self.taxa)
+
+    @property
+    def n_vertices(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def root(self) -> int:
+        return int(np.flatnonzero(self.parent < 0)[0])
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Children of each vertex, ascending."""
+        below: list[list[int]] = [[] for _ in range(self.n_vertices)]
+        for vertex, above in enumerate(self.parent.tolist()):
+            if above >= 0:
+                below[above].append(vertex)
+        return tuple(map(tuple, below))
+
+    @cached_property
+    def postorder(self) -> NDArray[np.int32]:
+        """All vertices, children before parents, the root last."""
+        order, stack = [], [self.root]
+        children = self.children
+        while stack:
+            vertex = stack.pop()
+            order.append(vertex)
+            stack.extend(children[vertex])
+        return np.array(order[::-1], dtype=np.int32)
+
+    @cached_property
+    def degree(self) -> NDArray[np.int64]:
+        """Number of branches at each vertex."""
+        degree = np.array([len(below) for below in self.children], dtype=np.int64)
+        degree[self.parent >= 0] += 1
+        return degree
+
+    @property
+    def is_binary(self) -> bool:
+        """Unrooted binary: taxa of degree one, all other vertices of degree three."""
+        return bool((self.degree[: self.n_taxa] == 1).all() and (self.degree[self.n_taxa :] == 3).all())
+
+    def edges(self) -> Iterator[tuple[int, int]]:
+        """(vertex, parent) of each branch."""
+        for vertex, above in enumerate(self.parent.tolist()):
+            if above >= 0:
+                yield vertex, above
+
+    def name(self, vertex: int) -> str:
+        """The taxon or label of a vertex, "" if it has none."""
+        if vertex < self.n_taxa:
+            return self.taxa[vertex]
+        return self.labels[vertex] if self.labels is not None else ""
+
+    @cached_property
+    def clades(self) -> tuple[int, ...]:
+        """Bit set of the taxa at or below each vertex, for the root the tree has."""
+        below = [1 << v if v < self.n_taxa else 0 for v in range(self.n_vertices)]
+        for vertex in self.postorder.tolist():
+            above = self.parent[vertex]
+            if above >= 0:
+                below[above] |= below[vertex]
+        return tuple(below)
+
+    @cached_property
+    def splits(self) -> tuple[Split, ...]:
+        """The split of the branch above each vertex, as the side without taxon 0 (0 at the root and above dangling parts)."""
+        everything = (1 << self.n_taxa) - 1
+        sides = []
+        for vertex, clade in enumerate(self.clades):
+            side = everything ^ clade if clade & 1 else clade
+            sides.append(0 if vertex == self.root else side)
+        return tuple(sides)
+
+    @cached_property
+    def topology(self) -> frozenset[Split]:
+        """Non-trivial splits: equal exactly when two unrooted topologies on the same taxa are equal."""
+        everything = (1 << self.n_taxa) - 1
+        return frozenset(s for s in self.splits if s.bit_count() > 1 and (everything ^ s).bit_count() > 1)
+
+    def rerooted(self, vertex: int) -> "Tree":
+        """The same unrooted tree with another vertex as the root."""
+        parent, length = self.parent.copy(), self.length.copy()
+        support = None if self.support is None else self.support.copy()
+        path = [vertex]
+        while self.parent[path[-1]] >= 0:
+            path.append(int(self.parent[path[-1]]))
+        for below, above in zip(path[:-1], path[1:]):
+            parent[above], length[above] = below, self.length[below]
+            if support is not None and self.support is not None:
+                support[above] = self.support[below]
+        parent[vertex], length[vertex] = -1, 0.0
+        if support is not None:
+            support[vertex] = np.nan
+        return replace(self, parent=parent, length=length, support=support)
+
+    def with_lengths(self, length: NDArray[np.float64]) -> "Tree":
+        return replace(self, length=np.asarray(length, dtype=np.float64))
+
+
+def same_topology(first: Tree, second: Tree) -> bool:
+    """Whether two trees on the same taxa (in the same order) have the same unrooted topology."""
+    return first.taxa == second.taxa and first.topology == second.topology
+
+
+def robinson_foulds(first: Tree, second: Tree) -> int:
+    """Number of non-trivial splits found in one tree and not in the other."""
+    if first.taxa != second.taxa:
+        raise TreeError("the trees are not on the same taxa in the same order")
+    return len(first.topology ^ second.topology)
+
+
+def from_splits(taxa: tuple[str, ...], splits: dict[Split, float]) -> Tree:
+    """The tree made of compatible splits (sides without taxon 0), each with its branch length; rooted inside.
+
+    Trivial splits that are missing get length NaN. Raises `TreeError` if two splits are incompatible.
+    """
+    n = len(taxa)
+    everything = (1 << n) - 1
+    inner = sorted((s for s in splits if s.bit_count() > 1 and (everything ^ s).bit_count() > 1), key=lambda s: -s.bit_count())
+    root = n
+    parent = np.full(n + 1 + len(inner), root, dtype=np.int32)
+    length = np.full(len(parent), np.nan)
+    owner = [root] * n  # smallest clade so far holding each taxon
+    clade_of = {root: everything}
+    for k, split in enumerate(inner):
+        vertex = n + 1 + k
+        members = [t for t in range(n) if split >> t & 1]
+        above = owner[members[0]]
+        if split & ~clade_of[above] or any(owner[t] != above for t in members):
+            raise TreeError("the splits are not compatible with each other")
+        parent[vertex], length[vertex], clade_of[vertex] = above, splits[split], split
+        for t in members:
+            owner[t] = vertex
+    for t in range(n):
+        parent[t] = owner[t]
+        length[t] = splits.get(everything ^ 1 if t == 0 else 1 << t, np.nan)
+    parent[root], length[root] = -1, 0.0
+    return Tree(taxa, parent, length)
