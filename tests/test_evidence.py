@@ -1,0 +1,68 @@
+"""Evidence from weights: stable sums, and a Pareto fit that recovers known tails."""
+
+from math import inf, log
+
+import numpy as np
+import pytest
+
+from vaiphy.evidence import (
+    effective_sample_size,
+    log_mean_exp,
+    log_sum_exp,
+    normalised,
+    pareto_k,
+    standard_error,
+    summarise,
+)
+
+
+def test_log_mean_exp_is_stable():
+    values = np.array([-5000.0, -5000.0 + log(3.0)])
+    assert log_mean_exp(values) == pytest.approx(-5000.0 + log(2.0), abs=1e-12)
+    assert log_mean_exp(np.full(3, -inf)) == -inf
+    assert log_sum_exp(np.array([])) == -inf
+    assert log_mean_exp(values + 1e4) == pytest.approx(log_mean_exp(values) + 1e4, abs=1e-9)
+
+
+def test_effective_sample_size_bounds():
+    assert effective_sample_size(np.full(7, -123.0)) == pytest.approx(7.0)
+    assert effective_sample_size(np.array([0.0, -1e5, -1e5])) == pytest.approx(1.0)
+    assert normalised(np.array([0.0, -inf])).tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="no weight"):
+        effective_sample_size(np.array([-inf]))
+
+
+def test_standard_error_matches_spread_between_repeats():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(-800.0, 0.5, size=(400, 500))
+    spread = np.std([log_mean_exp(row) for row in rows], ddof=1)
+    assert np.mean([standard_error(row) for row in rows]) == pytest.approx(spread, rel=0.1)
+
+
+@pytest.mark.parametrize("shape", [0.2, 0.5, 0.9])
+def test_pareto_k_recovers_known_tails(shape):
+    rng = np.random.default_rng(2)
+    fits = [pareto_k(-shape * np.log(rng.random(4000)) - 7000.0) for _ in range(20)]
+    assert np.mean(fits) == pytest.approx(shape, abs=4 * np.std(fits) / np.sqrt(20) + 0.03)
+
+
+def test_pareto_k_edges():
+    assert pareto_k(np.zeros(10)) == inf  # too few to fit
+    assert pareto_k(np.zeros(1000)) == 0.0  # no tail
+    assert pareto_k(np.random.default_rng(0).random(1000)) < 0.5  # bounded weights
+    with_zeros = np.concatenate([np.random.default_rng(0).normal(size=500), np.full(500, -inf)])
+    assert np.isfinite(pareto_k(with_zeros))
+    with pytest.raises(ValueError, match="log-weights"):
+        pareto_k(np.array([0.0] * 30 + [np.nan]))
+
+
+def test_summary_of_repeats():
+    rng = np.random.default_rng(5)
+    weights = rng.normal(-10.0, 0.1, size=(8, 300))
+    result = summarise(weights)
+    assert result.log_estimates.shape == (8,)
+    assert result.n_samples == 300
+    assert result.mean == pytest.approx(-10.0 + 0.005, abs=0.01)
+    assert result.standard_error == pytest.approx(result.standard_deviation / np.sqrt(8))
+    assert result.trustworthy
+    assert np.isnan(summarise(weights[:1]).standard_deviation)
