@@ -1,0 +1,148 @@
+"""Weighted samples of unrooted binary trees: what the samplers hand to everything that summarises or writes trees.
+
+A topology is stored once, as "binary arrays": internal vertex n + k has the two children `children[k]`, both smaller
+than n + k, so ascending order is a postorder; the last vertex, 2n - 3, is the child of leaf 0, which is the root.
+`lengths[v]` is the branch above vertex v in expected substitutions per site; `lengths[0]` is unused.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.tree import Tree, TreeError
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSample:
+    """Weighted trees over `taxa`.
+
+    `children` (n_topologies, n-2, 2) int32: the distinct topologies; `topology` (n_samples,) int32: which of them each
+    sample has; `lengths` (n_samples, 2n-2) float64; `log_weights` (n_samples,): normalised, so that their logsumexp
+    is 0; `replicate` (n_samples,) int32: the independent run each sample comes from, counted from 0.
+    """
+
+    taxa: tuple[str, ...]
+    children: NDArray[np.int32]
+    topology: NDArray[np.int32]
+    lengths: NDArray[np.float64]
+    log_weights: NDArray[np.float64]
+    replicate: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        n, samples = len(self.taxa), len(self.topology)
+        if self.children.ndim != 3 or self.children.shape[1:] != (n - 2, 2):
+            raise TreeError(f"children has the shape {self.children.shape}, expected (n_topologies, {n - 2}, 2)")
+        if self.lengths.shape != (samples, 2 * n - 2):
+            raise TreeError(f"lengths has the shape {self.lengths.shape}, expected ({samples}, {2 * n - 2})")
+        if self.log_weights.shape != (samples,) or self.replicate.shape != (samples,):
+            raise TreeError("log_weights and replicate need one entry for each sample")
+
+    @property
+    def n_taxa(self) -> int:
+        return len(self.taxa)
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.topology)
+
+    @property
+    def n_topologies(self) -> int:
+        return len(self.children)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Normalised weights, summing to one."""
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return weights / weights.sum()
+
+    @property
+    def effective_size(self) -> float:
+        """Kish's effective sample size, 1 / sum of squared normalised weights."""
+        return float(1.0 / np.square(self.weights).sum())
+
+    @cached_property
+    def parents(self) -> NDArray[np.int32]:
+        """The parent of each vertex in each distinct topology, shape (n_topologies, 2n-2); -1 at leaf 0, the root."""
+        return parents_of(self.children)
+
+    def tree(self, sample: int) -> Tree:
+        """One sampled tree, rooted at leaf 0."""
+        return Tree(self.taxa, self.parents[self.topology[sample]], self.lengths[sample])
+
+    def of_replicate(self, replicate: int) -> "TreeSample":
+        """The samples of one replicate, their weights normalised among themselves."""
+        chosen = np.flatnonzero(self.replicate == replicate)
+        return self.select(chosen, _normalised(self.log_weights[chosen]))
+
+    def select(self, samples: NDArray[np.int64], log_weights: NDArray[np.float64] | None = None) -> "TreeSample":
+        """The samples listed (repeats allowed), with equal weights unless `log_weights` are given."""
+        if log_weights is None:
+            log_weights = np.full(len(samples), -np.log(max(1, len(samples))))
+        kept, topology = np.unique(self.topology[samples], return_inverse=True)
+        return TreeSample(
+            self.taxa,
+            self.children[kept],
+            topology.astype(np.int32).ravel(),
+            self.lengths[samples],
+            log_weights,
+            self.replicate[samples],
+        )
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        """Everything but the taxa, for `from_arrays`."""
+        names = ("children", "topology", "lengths", "log_weights", "replicate")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_arrays(cls, taxa: tuple[str, ...], arrays: dict[str, NDArray]) -> "TreeSample":
+        return cls(taxa, **arrays)
+
+
+def parents_of(children: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Parent arrays (..., 2n-2) of topologies given as binary arrays (..., n-2, 2)."""
+    n = children.shape[-2] + 2
+    flat = children.reshape(-1, n - 2, 2)
+    parents = np.full((len(flat), 2 * n - 2), -1, dtype=np.int32)
+    parents[:, 2 * n - 3] = 0
+    rows = np.arange(len(flat))[:, None]
+    above = np.arange(n, 2 * n - 2, dtype=np.int32)[None, :]
+    for side in range(2):
+        parents[rows, flat[:, :, side]] = above
+    return parents.reshape(*children.shape[:-2], 2 * n - 2)
+
+
+def binary_arrays(tree: Tree) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """`children` (n-2, 2) and `lengths` (2n-2,) of an unrooted binary tree, whatever its root."""
+    if not tree.is_binary:
+        raise TreeError("the tree is not an unrooted binary tree (a root of degree two must be suppressed first)")
+    n = tree.n_taxa
+    rooted = tree.rerooted(0)
+    number = {v: v for v in range(n)}
+    children = np.empty((n - 2, 2), dtype=np.int32)
+    lengths = np.zeros(2 * n - 2)
+    for vertex in rooted.postorder.tolist():
+        if vertex >= n:
+            number[vertex] = len(number)
+            children[number[vertex] - n] = [number[below] for below in rooted.children[vertex]]
+        if vertex != 0:
+            lengths[number[vertex]] = rooted.length[vertex]
+    return children, lengths
+
+
+def systematic(weights: NDArray[np.float64], size: int, uniform: float) -> NDArray[np.int64]:
+    """Systematic resampling: `size` indices, index i floor(size w_i) or ceil(size w_i) times, ascending.
+
+    `weights` sum to one, `uniform` is one uniform number in [0, 1).
+    """
+    edges = np.cumsum(weights)
+    points = (np.arange(size) + uniform) / size * edges[-1]
+    return np.minimum(np.searchsorted(edges, points, side="right"), len(weights) - 1)
+
+
+def _normalised(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not len(log_weights):
+        return log_weights
+    top = log_weights.max()
+    return log_weights - (top + np.log(np.exp(log_weights - top).sum()))
