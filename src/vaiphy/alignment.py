@@ -11,6 +11,8 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from vaiphy.errors import InputError
+
 A, C, G, T = 1, 2, 4, 8
 MISSING = 15
 
@@ -21,6 +23,15 @@ IUPAC = {
     "V": 7, "H": 11, "D": 13, "B": 14,
     "N": 15, "X": 15, "O": 15, "?": 15, "-": 15,
 }  # fmt: skip
+
+#: Byte -> bit set, either case; 0 where the byte is no nucleotide code.
+_CODES = np.zeros(256, dtype=np.uint8)
+for _letter, _bits in IUPAC.items():
+    _CODES[[ord(_letter), ord(_letter.lower())]] = _bits
+
+
+class AlignmentError(InputError):
+    """The text is no usable alignment; `problems` lists everything found, each with its place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +81,15 @@ class SitePatterns:
     def tips(self) -> NDArray[np.uint8]:
         """Codes as 0/1 indicators, shape (n_taxa, 4, n_patterns): what the pruning kernels read."""
         return bit_planes(self.codes)
+
+
+def encode(sequence: str) -> NDArray[np.uint8]:
+    """A sequence of IUPAC letters, either case, as bit sets; 0 marks a character that is no nucleotide code.
+
+    >>> encode("acgu-R").tolist()
+    [1, 2, 4, 8, 15, 5]
+    """
+    return _CODES[np.frombuffer(sequence.encode("latin-1", "replace"), dtype=np.uint8)]
 
 
 def bit_planes(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -11,11 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from vaiphy.errors import InputError
+
 Split = int
 """A bipartition of the taxa as a bit set: bit i for taxon i, of the side that does not hold taxon 0."""
 
 
-class TreeError(ValueError):
+class TreeError(InputError):
     """The arrays or the text do not describe a tree."""
 
 
