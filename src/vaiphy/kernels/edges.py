@@ -1,0 +1,200 @@
+"""Each branch of a tree with everything else fixed, and coordinate ascent on branch lengths.
+
+Let L be the partials below a branch and O the product of all messages that meet at its upper end from elsewhere. Seen as a
+function of its own u = exp(-4b/3) alone, the likelihood of a pattern is proportional to 1 + u * ratio with
+
+    ratio = 4 * sum(O * L) / (sum(O) * sum(L)) - 1,  between -1 and 3,
+
+so one number per pattern gives the likelihood of the branch at any length, and its derivatives. The log-likelihood is concave
+in u, and so is the log-density of an exponential prior: Newton's method in u is safe.
+
+Trees come as in `pruning`. `below` (n_vertices, 4, P) holds L and `above` (n_vertices, 4, P) holds O, both up to a factor per
+pattern (which cancels in the ratio). `prior` is 3/4 of the rate of the exponential prior (0: maximum likelihood).
+"""
+
+import numpy as np
+
+from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.pruning import join_one, join_two
+
+SMALL, LARGE = 1e-100, 1e100
+
+
+@inlined
+def lift(out, vertex):
+    """Multiply columns that have become tiny by a large number; nobody needs to know."""
+    n_patterns = out.shape[2]
+    least = 1.0
+    for p in range(n_patterns):
+        least = min(least, max(max(out[vertex, 0, p], out[vertex, 1, p]), max(out[vertex, 2, p], out[vertex, 3, p])))
+    if least < SMALL:
+        for p in range(n_patterns):
+            top = max(max(out[vertex, 0, p], out[vertex, 1, p]), max(out[vertex, 2, p], out[vertex, 3, p]))
+            if top < SMALL:
+                for a in range(4):
+                    out[vertex, a, p] *= LARGE
+
+
+@inlined
+def start_product(out, vertex, observed, tips):
+    """out[vertex] = 1, or the observation at taxon `observed` (>= 0)."""
+    for a in range(4):
+        for p in range(out.shape[2]):
+            out[vertex, a, p] = np.float64(tips[observed, a, p]) if observed >= 0 else 1.0
+
+
+@inlined
+def fill_one_below(vertex, start, child, decay, tips, below):
+    """below[vertex] from its children and its own observation."""
+    n_taxa = tips.shape[0]
+    n_patterns = tips.shape[2]
+    first, last = start[vertex], start[vertex + 1]
+    if vertex >= n_taxa and last - first == 2:
+        c, d = child[first], child[first + 1]
+        join_two(below, vertex, n_patterns, below, c, 0, decay[c], below, d, 0, decay[d])
+        lift(below, vertex)
+        return
+    start_product(below, vertex, vertex if vertex < n_taxa else -1, tips)
+    for i in range(first, last):
+        join_one(below, vertex, n_patterns, below, child[i], 0, decay[child[i]])
+        lift(below, vertex)
+
+
+@inlined
+def fill_one_above(c, vertex, root, start, child, decay, tips, below, above):
+    """above[c]: all that meets at c's parent `vertex` except what comes from c itself."""
+    n_taxa = tips.shape[0]
+    n_patterns = tips.shape[2]
+    first, last = start[vertex], start[vertex + 1]
+    if vertex >= n_taxa and vertex != root and last - first == 2:
+        sister = child[first] if child[first] != c else child[first + 1]
+        join_two(above, c, n_patterns, above, vertex, 0, decay[vertex], below, sister, 0, decay[sister])
+        lift(above, c)
+        return
+    start_product(above, c, vertex if vertex < n_taxa else -1, tips)
+    if vertex != root:
+        join_one(above, c, n_patterns, above, vertex, 0, decay[vertex])
+    for i in range(first, last):
+        if child[i] != c:
+            join_one(above, c, n_patterns, below, child[i], 0, decay[child[i]])
+            lift(above, c)
+
+
+@inlined
+def fill_ratio(v, above, below, ratio):
+    """ratio[v] from above[v] and below[v]; 0 (no information) where a pattern is impossible."""
+    for p in range(ratio.shape[1]):
+        o0, o1, o2, o3 = above[v, 0, p], above[v, 1, p], above[v, 2, p], above[v, 3, p]
+        l0, l1, l2, l3 = below[v, 0, p], below[v, 1, p], below[v, 2, p], below[v, 3, p]
+        both = ((o0 + o1) + (o2 + o3)) * ((l0 + l1) + (l2 + l3))
+        joint = (o0 * l0 + o1 * l1) + (o2 * l2 + o3 * l3)
+        ratio[v, p] = 4.0 * joint / both - 1.0 if both > 0.0 else 0.0
+
+
+@inlined
+def slopes(ratio, v, counts, u):
+    """First derivative in u of sum_p counts * log(1 + u*ratio), and minus the second."""
+    slope = 0.0
+    curvature = 0.0
+    for p in range(counts.shape[0]):
+        r = ratio[v, p] / (1.0 + u * ratio[v, p])
+        slope += counts[p] * r
+        curvature += counts[p] * r * r
+    return slope, curvature
+
+
+@inlined
+def newton(ratio, v, counts, u, prior, u_low, u_high, n_steps):
+    """Maximise sum_p counts*log(1 + u*ratio) + prior*log(u) over u in [u_low, u_high], starting from u.
+
+    The function is concave, so a step that leaves the range goes to the end of the range, from where Newton's method comes
+    back if the maximum is inside.
+    """
+    for _ in range(n_steps):
+        slope, curvature = slopes(ratio, v, counts, u)
+        slope += prior / u
+        curvature += prior / (u * u)
+        if curvature <= 0.0:
+            return u_high if slope > 0.0 else u_low if slope < 0.0 else u
+        new = min(max(u + slope / curvature, 0.5 * u, u_low), u_high)
+        moved = abs(new - u)
+        u = new
+        if moved < 1e-3 * (1.0 - u) + 1e-9:
+            break
+    return u
+
+
+@kernel
+def fill_below(order, start, child, decay, tips, below):
+    """below[v] for every vertex (observations included), children before parents."""
+    for v in range(tips.shape[0]):
+        start_product(below, v, v, tips)
+    for k in range(order.shape[0]):
+        fill_one_below(order[k], start, child, decay, tips, below)
+
+
+@kernel
+def sweep(root, start, child, decay, tips, counts, prior, u_low, u_high, n_steps, below, above, ratio, stack, position):
+    """Visit every branch once, depth first, with all partials kept up to date; improve its length by `n_steps` Newton steps.
+
+    `below` must be filled; `decay` changes in place. With n_steps = 0 nothing moves and `above` and `ratio` are filled for the
+    tree as it is. Returns the largest change of a branch length, relative to (length + 0.001).
+    """
+    largest = 0.0
+    depth = 0
+    stack[0] = root
+    position[root] = start[root]
+    while depth >= 0:
+        vertex = stack[depth]
+        if position[vertex] < start[vertex + 1]:
+            c = child[position[vertex]]
+            position[vertex] += 1
+            fill_one_above(c, vertex, root, start, child, decay, tips, below, above)
+            fill_ratio(c, above, below, ratio)
+            if n_steps > 0:
+                u = newton(ratio, c, counts, decay[c], prior, u_low, u_high, n_steps)
+                # Change of length is 3/4 * change of log u; 1 - u is about 4/3 of a short length.
+                largest = max(largest, abs(np.log(u / decay[c])) / (0.00133 - np.log(u)))
+                decay[c] = u
+            depth += 1
+            stack[depth] = c
+            position[c] = start[c]
+        else:
+            if n_steps > 0 and vertex != root and start[vertex + 1] > start[vertex]:
+                fill_one_below(vertex, start, child, decay, tips, below)
+            depth -= 1
+    return largest
+
+
+@kernel
+def optimise(
+    order,
+    start,
+    child,
+    decay,
+    tips,
+    counts,
+    prior,
+    u_low,
+    u_high,
+    tolerance,
+    max_sweeps,
+    below,
+    above,
+    ratio,
+    stack,
+    position,
+):
+    """Coordinate Newton sweeps until the largest relative change of a length is below `tolerance`; `decay` in place.
+
+    Returns the number of sweeps. `above` and `ratio` are those met during the last sweep.
+    """
+    fill_below(order, start, child, decay, tips, below)
+    root = order[order.shape[0] - 1]
+    for k in range(max_sweeps):
+        moved = sweep(
+            root, start, child, decay, tips, counts, prior, u_low, u_high, 2, below, above, ratio, stack, position
+        )
+        if moved < tolerance:
+            return k + 1
+    return max_sweeps

@@ -1,0 +1,144 @@
+"""Felsenstein pruning under JC69, over blocks of patterns.
+
+A branch with u = exp(-4b/3) turns the partials x of the vertex below it into the message u*x + (1 - u)/4 * sum(x): no 4x4
+product. Partials have the shape (4, n_patterns), pattern axis contiguous; observed vertices are read as 0/1 bytes (`tips`).
+Patterns are independent, so a block of them is carried through the whole tree while it sits in the first-level cache.
+
+Trees come as a schedule: `order` lists the vertices that have something below them, children first and the root last;
+the children of vertex v are `child[start[v]:start[v + 1]]`. Any degree, any root; a vertex below `n_taxa` is observed.
+"""
+
+import numpy as np
+
+from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.logsum import weighted_log_sum
+
+BLOCK = 256
+# A partial is rescaled after so many messages were multiplied into it: a message is at least about 1e-9 for the lengths
+# that the optimisers allow, so that sixteen of them stay far from underflow.
+RESCALE_EVERY = 16
+# A partial below TINY is multiplied by HUGE; sixteen more messages cannot take 1e-100 to zero.
+TINY, HUGE, LOG_HUGE = 2.0**-330, 2.0**330, 330.0 * np.log(2.0)
+
+
+@inlined
+def join_two(out, vertex, width, xs, c, x_begin, u, ys, d, y_begin, v):
+    """out[vertex] = message(xs[c]; u) * message(ys[d]; v), over `width` patterns from the given offsets.
+
+    Whole arrays and indices, not slices: only so does the compiler know that the pattern axis is contiguous.
+    """
+    qx = 0.25 * (1.0 - u)
+    qy = 0.25 * (1.0 - v)
+    for p in range(width):
+        x0 = np.float64(xs[c, 0, x_begin + p])
+        x1 = np.float64(xs[c, 1, x_begin + p])
+        x2 = np.float64(xs[c, 2, x_begin + p])
+        x3 = np.float64(xs[c, 3, x_begin + p])
+        y0 = np.float64(ys[d, 0, y_begin + p])
+        y1 = np.float64(ys[d, 1, y_begin + p])
+        y2 = np.float64(ys[d, 2, y_begin + p])
+        y3 = np.float64(ys[d, 3, y_begin + p])
+        sx = qx * ((x0 + x1) + (x2 + x3))
+        sy = qy * ((y0 + y1) + (y2 + y3))
+        out[vertex, 0, p] = (sx + u * x0) * (sy + v * y0)
+        out[vertex, 1, p] = (sx + u * x1) * (sy + v * y1)
+        out[vertex, 2, p] = (sx + u * x2) * (sy + v * y2)
+        out[vertex, 3, p] = (sx + u * x3) * (sy + v * y3)
+
+
+@inlined
+def join_one(out, vertex, width, xs, c, x_begin, u):
+    """out[vertex] *= message(xs[c]; u)."""
+    q = 0.25 * (1.0 - u)
+    for p in range(width):
+        x0 = np.float64(xs[c, 0, x_begin + p])
+        x1 = np.float64(xs[c, 1, x_begin + p])
+        x2 = np.float64(xs[c, 2, x_begin + p])
+        x3 = np.float64(xs[c, 3, x_begin + p])
+        s = q * ((x0 + x1) + (x2 + x3))
+        out[vertex, 0, p] *= s + u * x0
+        out[vertex, 1, p] *= s + u * x1
+        out[vertex, 2, p] *= s + u * x2
+        out[vertex, 3, p] *= s + u * x3
+
+
+@inlined
+def rescale(out, vertex, width, log_scale, scale_begin):
+    """Multiply columns that have become tiny by a power of two and keep account of it in `log_scale`."""
+    least = 1.0
+    for p in range(width):
+        top = max(max(out[vertex, 0, p], out[vertex, 1, p]), max(out[vertex, 2, p], out[vertex, 3, p]))
+        least = min(least, top)
+    if least > TINY:
+        return
+    for p in range(width):
+        top = max(max(out[vertex, 0, p], out[vertex, 1, p]), max(out[vertex, 2, p], out[vertex, 3, p]))
+        if 0.0 < top <= TINY:
+            for a in range(4):
+                out[vertex, a, p] *= HUGE
+            log_scale[scale_begin + p] -= LOG_HUGE
+
+
+@kernel
+def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pending):
+    """Log-likelihood of one tree.
+
+    `decay[v]` = u of the branch above v; `tips` (n_taxa, 4, P) uint8; `counts` (P,). Workspaces: `work` (n_vertices, 4, BLOCK)
+    float64, `log_scale` (BLOCK,), `pending` (n_vertices,) int64, -1 where a vertex has nothing below it. A pattern that is
+    impossible gives -inf.
+    """
+    n_taxa = tips.shape[0]
+    n_patterns = tips.shape[2]
+    total = 0.0
+    for begin in range(0, n_patterns, BLOCK):
+        width = min(BLOCK, n_patterns - begin)
+        log_scale[:] = 0.0
+        for k in range(order.shape[0]):
+            vertex = order[k]
+            first, last = start[vertex], start[vertex + 1]
+            n_multiplied = 0
+            if vertex < n_taxa:
+                for a in range(4):
+                    for p in range(width):
+                        work[vertex, a, p] = tips[vertex, a, begin + p]
+            elif last - first == 1:
+                for a in range(4):
+                    for p in range(width):
+                        work[vertex, a, p] = 1.0
+            else:
+                c, d = child[first], child[first + 1]
+                if pending[c] >= 0 and pending[d] < 0:
+                    c, d = d, c
+                if pending[d] < 0:
+                    join_two(work, vertex, width, tips, c, begin, decay[c], tips, d, begin, decay[d])
+                    n_multiplied = 2
+                elif pending[c] < 0:
+                    join_two(work, vertex, width, tips, c, begin, decay[c], work, d, 0, decay[d])
+                    n_multiplied = 1 + pending[d]
+                else:
+                    join_two(work, vertex, width, work, c, 0, decay[c], work, d, 0, decay[d])
+                    n_multiplied = pending[c] + pending[d]
+                first += 2
+            for i in range(first, last):
+                c = child[i]
+                if n_multiplied > RESCALE_EVERY:
+                    rescale(work, vertex, width, log_scale, 0)
+                    n_multiplied = 1
+                # A taxon inside the tree is observed and has partials of its own.
+                if pending[c] < 0:
+                    join_one(work, vertex, width, tips, c, begin, decay[c])
+                    n_multiplied += 1
+                else:
+                    join_one(work, vertex, width, work, c, 0, decay[c])
+                    n_multiplied += pending[c]
+            if n_multiplied > RESCALE_EVERY:
+                rescale(work, vertex, width, log_scale, 0)
+                n_multiplied = 1
+            pending[vertex] = n_multiplied
+        vertex = order[order.shape[0] - 1]
+        for p in range(width):
+            site = (work[vertex, 0, p] + work[vertex, 1, p]) + (work[vertex, 2, p] + work[vertex, 3, p])
+            total += counts[begin + p] * log_scale[p]
+            log_scale[p] = 0.25 * site
+        total += weighted_log_sum(log_scale, counts, begin, width)
+    return total

@@ -1,0 +1,182 @@
+"""Tree x site patterns -> log-likelihood, node marginals, branch derivatives and optimal branch lengths, under JC69."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.alignment import SitePatterns
+from vaiphy.kernels import edges, pruning
+from vaiphy.model import MAX_LENGTH, MIN_LENGTH, decay
+from vaiphy.parallel import chunks, map_threads
+from vaiphy.tree import Tree
+
+U_LOW, U_HIGH = float(decay(MAX_LENGTH)), float(decay(MIN_LENGTH))
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A rooted tree as the kernels read it: `order` (vertices with children, postorder), children of v in CSR form."""
+
+    order: NDArray[np.int32]
+    start: NDArray[np.int32]
+    child: NDArray[np.int32]
+
+    @property
+    def root(self) -> int:
+        return int(self.order[-1])
+
+
+def schedule(parent: NDArray[np.int32]) -> Schedule:
+    """The schedule of a parent array."""
+    n_vertices = len(parent)
+    below = np.flatnonzero(parent >= 0).astype(np.int32)
+    child = below[np.argsort(parent[below], kind="stable")]
+    start = np.zeros(n_vertices + 1, dtype=np.int32)
+    start[1:] = np.cumsum(np.bincount(parent[below], minlength=n_vertices))
+    order = []
+    stack = [int(np.flatnonzero(parent < 0)[0])]
+    starts, children = start.tolist(), child.tolist()
+    while stack:
+        vertex = stack.pop()
+        if starts[vertex + 1] > starts[vertex]:
+            order.append(vertex)
+            stack.extend(children[starts[vertex] : starts[vertex + 1]])
+    return Schedule(np.array(order[::-1], dtype=np.int32), start, child)
+
+
+def log_likelihood(tree: Tree, patterns: SitePatterns) -> float:
+    """Log-likelihood of a tree with all its branch lengths known (units: expected substitutions per site)."""
+    _check(tree, patterns)
+    return float(log_likelihoods(tree.parent[None], tree.length[None], patterns)[0])
+
+
+def log_likelihoods(
+    parents: NDArray[np.int32], lengths: NDArray[np.float64], patterns: SitePatterns, threads: int = 1
+) -> NDArray[np.float64]:
+    """Log-likelihoods of many trees, given as rows of parent arrays (T, n_vertices) and lengths (T, n_vertices)."""
+    n_trees, n_vertices = parents.shape
+    result = np.empty(n_trees)
+    tips, counts = patterns.tips, patterns.counts
+
+    def run(part: slice) -> None:
+        work = np.empty((n_vertices, 4, pruning.BLOCK))
+        log_scale = np.empty(pruning.BLOCK)
+        for i in range(part.start, part.stop):
+            s = schedule(parents[i])
+            pending = np.full(n_vertices, -1, dtype=np.int64)
+            us = np.exp(-4.0 / 3.0 * lengths[i])
+            result[i] = pruning.log_likelihood(s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
+
+    map_threads(run, chunks(n_trees, 64), threads)
+    return result
+
+
+def node_marginals(tree: Tree, patterns: SitePatterns) -> NDArray[np.float64]:
+    """Posterior probabilities of the four bases at every vertex, (n_vertices, 4, n_patterns).
+
+    Bases in the order A, C, G, T. A pattern that is impossible under the tree gives the uniform distribution.
+    """
+    terms = branch_terms(tree, patterns)
+    marginals = terms.below.copy()
+    for vertex, _ in tree.edges():
+        above, u = terms.above[vertex], decay(tree.length[vertex])
+        marginals[vertex] *= u * above + 0.25 * (1.0 - u) * above.sum(axis=0)
+    total = marginals.sum(axis=1, keepdims=True)
+    return np.where(total > 0.0, marginals / np.where(total > 0.0, total, 1.0), 0.25)
+
+
+@dataclass(frozen=True)
+class BranchTerms:
+    """What `kernels.edges` knows of every branch: partials below and above it and the ratio that gives its likelihood."""
+
+    below: NDArray[np.float64]
+    above: NDArray[np.float64]
+    ratio: NDArray[np.float64]
+
+
+def branch_terms(tree: Tree, patterns: SitePatterns) -> BranchTerms:
+    """Per branch and pattern: the likelihood as a function of the branch's own u is proportional to 1 + u*ratio."""
+    _check(tree, patterns)
+    s = schedule(tree.parent)
+    us = _decays(tree)
+    below, above, ratio, stack, position = _workspace(tree.n_vertices, patterns.n_patterns)
+    edges.fill_below(s.order, s.start, s.child, us, patterns.tips, below)
+    edges.sweep(
+        s.root,
+        s.start,
+        s.child,
+        us,
+        patterns.tips,
+        patterns.counts,
+        0.0,
+        U_LOW,
+        U_HIGH,
+        0,
+        below,
+        above,
+        ratio,
+        stack,
+        position,
+    )
+    ratio[s.root], above[s.root] = 0.0, 1.0
+    return BranchTerms(below, above, ratio)
+
+
+def branch_derivatives(tree: Tree, patterns: SitePatterns) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """First and second derivative of the log-likelihood in each branch length (0 at the root)."""
+    ratio = branch_terms(tree, patterns).ratio
+    u = _decays(tree)[:, None]
+    r = ratio / (1.0 + u * ratio)
+    slope = (patterns.counts * r).sum(axis=1)
+    curvature = -(patterns.counts * r * r).sum(axis=1)
+    u = u[:, 0]
+    return -4.0 / 3.0 * u * slope, 16.0 / 9.0 * (u * slope + u * u * curvature)
+
+
+def optimise(
+    tree: Tree, patterns: SitePatterns, prior_rate: float = 0.0, tolerance: float = 1e-3, max_sweeps: int = 100
+) -> tuple[Tree, float]:
+    """Maximum-likelihood (or, with a prior rate, maximum-posterior) branch lengths by coordinate Newton sweeps.
+
+    Unknown lengths start at 0.05. Stops when no length changes by more than `tolerance` relative to itself. Returns the tree
+    and its log-likelihood (without the prior).
+    """
+    _check(tree, patterns, lengths_known=False)
+    length = np.where(np.isfinite(tree.length), tree.length, 0.05)
+    s = schedule(tree.parent)
+    us = np.clip(decay(length), U_LOW, U_HIGH)
+    edges.optimise(
+        s.order, s.start, s.child, us, patterns.tips, patterns.counts, 0.75 * prior_rate, U_LOW, U_HIGH, tolerance, max_sweeps,
+        *_workspace(tree.n_vertices, patterns.n_patterns),
+    )  # fmt: skip
+    length = -0.75 * np.log(us)
+    length[s.root] = 0.0
+    best = tree.with_lengths(length)
+    return best, log_likelihood(best, patterns)
+
+
+def _decays(tree: Tree) -> NDArray[np.float64]:
+    us = decay(tree.length)
+    us[tree.root] = 1.0
+    return us
+
+
+def _workspace(n_vertices: int, n_patterns: int) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
+    return (
+        np.empty((n_vertices, 4, n_patterns)),
+        np.empty((n_vertices, 4, n_patterns)),
+        np.empty((n_vertices, n_patterns)),
+        np.empty(n_vertices, dtype=np.int32),
+        np.empty(n_vertices, dtype=np.int32),
+    )
+
+
+def _check(tree: Tree, patterns: SitePatterns, lengths_known: bool = True) -> None:
+    if tree.taxa != patterns.taxa:
+        raise ValueError("the tree's taxa are not the alignment's, in the same order")
+    lengths = np.delete(tree.length, tree.root)
+    if lengths_known and not np.isfinite(lengths).all():
+        raise ValueError("the tree has branches without a length; give lengths, or optimise them")
+    if (lengths[np.isfinite(lengths)] < 0).any():
+        raise ValueError("the tree has a negative branch length")
