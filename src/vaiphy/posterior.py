@@ -133,7 +133,9 @@ def split_table(sample: SplitSample) -> SplitTable:
     trivial = sorted(
         np.flatnonzero(sample.trivial).tolist(), key=lambda s: min(sample.splits[s], everything ^ sample.splits[s])
     )
-    others = sorted(np.flatnonzero(~sample.trivial).tolist(), key=lambda s: (-support[s], sample.splits[s]))
+    others = sorted(
+        np.flatnonzero(~sample.trivial & (support > 0)).tolist(), key=lambda s: (-support[s], sample.splits[s])
+    )
     order = np.array(trivial + others, dtype=np.int64)
     lengths = _length_summaries(sample)[:, order]
     return SplitTable(
