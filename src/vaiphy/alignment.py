@@ -24,6 +24,8 @@ IUPAC = {
     "N": 15, "X": 15, "O": 15, "?": 15, "-": 15,
 }  # fmt: skip
 
+#: Bit set -> letter; index 0 stands for nothing.
+LETTERS = " ACMGRSVTWYHKDB-"
 #: Byte -> bit set, either case; 0 where the byte is no nucleotide code.
 _CODES = np.zeros(256, dtype=np.uint8)
 for _letter, _bits in IUPAC.items():
@@ -56,8 +58,8 @@ class Alignment:
 class SitePatterns:
     """Distinct columns of an alignment with their counts.
 
-    `codes[i, p]` is the bit set of taxon i in pattern p, `counts[p]` how often the pattern occurs, `site_pattern[j]` the
-    pattern of site j (so that results per pattern can be spread back over sites).
+    `codes[i, p]` is the bit set of taxon i in pattern p, `counts[p]` how often the pattern occurs, `site_pattern[j]`
+    the pattern of site j (so that results per pattern can be spread back over sites).
     """
 
     taxa: tuple[str, ...]
@@ -89,7 +91,18 @@ def encode(sequence: str) -> NDArray[np.uint8]:
     >>> encode("acgu-R").tolist()
     [1, 2, 4, 8, 15, 5]
     """
-    return _CODES[np.frombuffer(sequence.encode("latin-1", "replace"), dtype=np.uint8)]
+    # Characters beyond ASCII must not turn into the "?" that stands for missing data.
+    plain = sequence if sequence.isascii() else "".join(c if c.isascii() else "\0" for c in sequence)
+    return _CODES[np.frombuffer(plain.encode("ascii"), dtype=np.uint8)]
+
+
+def decode(codes: NDArray[np.uint8]) -> str:
+    """Bit sets as IUPAC letters; gaps and missing data are "-".
+
+    >>> decode(encode("acgu?R"))
+    'ACGT-R'
+    """
+    return "".join(LETTERS[code] for code in codes.tolist())
 
 
 def bit_planes(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -2,7 +2,7 @@
 
 
 class InputError(ValueError):
-    """What the user gave is wrong: every problem found, one message each. Commands print them and exit with status 2."""
+    """What the user gave is wrong: every problem found, one message each. Commands print them and exit with 2."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__(*problems)

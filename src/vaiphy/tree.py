@@ -171,7 +171,9 @@ def from_splits(taxa: tuple[str, ...], splits: dict[Split, float]) -> Tree:
     """
     n = len(taxa)
     everything = (1 << n) - 1
-    inner = sorted((s for s in splits if s.bit_count() > 1 and (everything ^ s).bit_count() > 1), key=lambda s: -s.bit_count())
+    inner = sorted(
+        (s for s in splits if s.bit_count() > 1 and (everything ^ s).bit_count() > 1), key=lambda s: -s.bit_count()
+    )
     root = n
     parent = np.full(n + 1 + len(inner), root, dtype=np.int32)
     length = np.full(len(parent), np.nan)

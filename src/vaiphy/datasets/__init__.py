@@ -17,7 +17,7 @@ from vaiphy.errors import InputError
 
 @dataclass(frozen=True)
 class Dataset:
-    """An embedded alignment: its size, gene, TreeBASE matrix ids (legacy, and current where the paper gives it), and source."""
+    """An embedded alignment: size, TreeBASE matrix ids (legacy; current where the paper gives it), content and source."""
 
     name: str
     n_taxa: int
@@ -33,13 +33,13 @@ DATASETS = {
     for record in (
         Dataset(
             "DS1", 27, 1949, "M336", "M2017", "tetrapods, 18S rRNA",
-            "Hedges, Moberg & Maxson (1990). Tetrapod phylogeny inferred from 18S and 28S ribosomal RNA sequences and a "
-            "review of the evidence for amniote relationships. Molecular Biology and Evolution 7: 607-633.",
+            "Hedges, Moberg & Maxson (1990). Tetrapod phylogeny inferred from 18S and 28S ribosomal RNA sequences and "
+            "a review of the evidence for amniote relationships. Molecular Biology and Evolution 7: 607-633.",
         ),
         Dataset(
             "DS2", 29, 2520, "M501", "M2131", "acanthocephalans and other animals, 18S rDNA",
-            "Garey, Near, Nonnemacher & Nadler (1996). Molecular evidence for Acanthocephala as a subtaxon of Rotifera. "
-            "Journal of Molecular Evolution 43: 287-292.",
+            "Garey, Near, Nonnemacher & Nadler (1996). Molecular evidence for Acanthocephala as a subtaxon of "
+            "Rotifera. Journal of Molecular Evolution 43: 287-292.",
         ),
         Dataset(
             "DS3", 36, 1812, "M1510", "M127", "mouse lemurs and other mammals, mitochondrial COII and cytochrome b",
@@ -49,8 +49,8 @@ DATASETS = {
         ),
         Dataset(
             "DS4", 41, 1137, "M1366", "M487", "fungi, 18S rDNA",
-            "Henk, Weir & Blackwell (2003). Laboulbeniopsis termitarius, an ectoparasite of termites newly recognized as "
-            "a member of the Laboulbeniomycetes. Mycologia 95: 561-564.",
+            "Henk, Weir & Blackwell (2003). Laboulbeniopsis termitarius, an ectoparasite of termites newly recognized "
+            "as a member of the Laboulbeniomycetes. Mycologia 95: 561-564.",
         ),
         Dataset(
             "DS5", 50, 378, "M3475", "M2907", "nymphalid butterflies, wingless",
@@ -64,8 +64,8 @@ DATASETS = {
         ),
         Dataset(
             "DS7", 59, 1824, "M1809", None, "lemurs and other mammals, mitochondrial COII and cytochrome b",
-            "Yoder & Yang (2004). Divergence dates for Malagasy lemurs estimated from multiple gene loci: geological and "
-            "evolutionary context. Molecular Ecology 13: 757-773.",
+            "Yoder & Yang (2004). Divergence dates for Malagasy lemurs estimated from multiple gene loci: geological "
+            "and evolutionary context. Molecular Ecology 13: 757-773.",
         ),
         Dataset(
             "DS8", 64, 1008, "M755", "M2261", "Bionectriaceae (fungi), 28S rDNA",

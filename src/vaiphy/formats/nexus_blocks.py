@@ -1,0 +1,116 @@
+"""The grammar that all NEXUS files share: commands ended by `;` inside blocks, comments in square brackets, quoted words."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+QUOTED = re.compile(r"'(?:[^'\n]|'')*'")
+_SPECIAL = re.compile(r"[\[\]';]")
+_BEFORE_QUOTE = frozenset(" \t\n(),;=:]")
+_WORD = re.compile(r"'(?:[^'\n]|'')*'|\"[^\"\n]*\"|=|[^\s=;]+")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: its block ("" outside), its first word in small letters, the rest of its text, and where it begins.
+
+    `complete` is false if the file ends before the `;`.
+    """
+
+    block: str
+    word: str
+    text: str
+    line: int
+    text_line: int
+    complete: bool
+
+
+def commands(text: str, comments: bool = False) -> Iterator[Command]:
+    """All commands of a NEXUS text; comments become blanks unless `comments` asks for them."""
+    block = ""
+    for line, content, complete in _pieces(text, comments):
+        head = re.match(r"(?:#nexus\b)?\s*", content, re.IGNORECASE)
+        start = head.end() if head else 0
+        first = re.compile(r"\S*").match(content, start)
+        assert first is not None
+        word = first[0].lower()
+        if not word:
+            continue
+        line += content.count("\n", 0, start)
+        if word == "begin":
+            block = content[first.end() :].strip().lower()
+            yield Command(block, "begin", "", line, line, complete)
+        elif word in ("end", "endblock"):
+            yield Command(block, "end", "", line, line, complete)
+            block = ""
+        else:
+            yield Command(block, word, content[first.end() :], line, line, complete)
+
+
+def options(text: str) -> dict[str, str]:
+    """`KEY=value KEY` as a dictionary with keys in small letters; a key without value has the value "yes"."""
+    found: dict[str, str] = {}
+    words = _WORD.findall(text)
+    index = 0
+    while index < len(words):
+        key = words[index].lower()
+        if index + 2 < len(words) + 0 and words[index + 1] == "=":
+            found[key] = unquoted(words[index + 2])
+            index += 3
+        else:
+            if key != "=":
+                found[key] = "yes"
+            index += 1
+    return found
+
+
+def unquoted(word: str) -> str:
+    """A word without its quotes."""
+    if len(word) >= 2 and word[0] == word[-1] == "'":
+        return word[1:-1].replace("''", "'")
+    return word[1:-1] if len(word) >= 2 and word[0] == word[-1] == '"' else word
+
+
+def words(text: str) -> list[str]:
+    """The words of a command, quotes removed."""
+    return [unquoted(word) for word in _WORD.findall(text)]
+
+
+def _pieces(text: str, comments: bool) -> Iterator[tuple[int, str, bool]]:
+    """(line, text, ended by `;`) of each command. One pass: only brackets, quotes and semicolons are looked at."""
+    parts: list[str] = []
+    depth = start = opened = 0
+    line = begin_line = 1
+    counted = 0
+    position = 0
+    while found := _SPECIAL.search(text, position):
+        at, mark = found.start(), found[0]
+        position = at + 1
+        if mark == "[":
+            if depth == 0:
+                opened = at
+            depth += 1
+        elif mark == "]" and depth:
+            depth -= 1
+            if depth == 0 and not comments:
+                parts += [text[start:opened], _blank(text[opened:position])]
+                start = position
+        elif depth:
+            continue
+        elif mark == "'":
+            if at == 0 or text[at - 1] in _BEFORE_QUOTE:
+                quoted = QUOTED.match(text, at)
+                position = quoted.end() if quoted else position
+        elif mark == ";":
+            content = "".join(parts) + text[start:at]
+            yield begin_line, content, True
+            line += text.count("\n", counted, position)
+            counted, begin_line = position, line
+            parts, start = [], position
+    rest = "".join(parts) + (text[start:opened] if depth and not comments else text[start:])
+    if rest.strip():
+        yield begin_line, rest, False
+
+
+def _blank(comment: str) -> str:
+    return "\n" * comment.count("\n") or " "
