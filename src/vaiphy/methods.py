@@ -1,0 +1,91 @@
+"""The methods behind `vaiphy run --method`, each as the same sequence of bounded steps.
+
+A method turns settings and data into a state, moves it on one step at a time, says when it is done, writes its state as
+plain arrays, and hands over an `Outcome`. All chance comes from the seed in the settings and from counters in the state, so a
+state that was written and read again goes on exactly as it would have.
+"""
+
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.alignment import SitePatterns
+from vaiphy.outcome import UNROOTED, Estimate, Outcome, Progress, Trace
+from vaiphy.settings import Settings
+
+
+class NotYet(RuntimeError):
+    """There is no result to hand over yet: more steps are needed."""
+
+
+class Method(Protocol):
+    """One way to go from an alignment to an outcome."""
+
+    def initialise(self, patterns: SitePatterns, settings: Settings) -> Any: ...
+
+    def step(self, state: Any, threads: int) -> tuple[Any, Progress]: ...
+
+    def is_done(self, state: Any) -> bool: ...
+
+    def to_arrays(self, state: Any) -> dict[str, NDArray]: ...
+
+    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> Any: ...
+
+    def outcome(self, state: Any) -> Outcome:
+        """The best answer so far; raises `NotYet` if there is none."""
+        ...
+
+
+class PosteriorMethod:
+    """Adaptive importance sampling over unrooted binary trees (`vaiphy.refine`)."""
+
+    def __init__(self) -> None:
+        self.refine = import_module("vaiphy.refine")
+
+    def _settings(self, settings: Settings) -> Any:
+        return self.refine.Settings(replicates=settings.replicates, accuracy=settings.accuracy, prior_rate=settings.prior_rate)
+
+    def initialise(self, patterns: SitePatterns, settings: Settings) -> Any:
+        return self.refine.initialise(patterns, self._settings(settings), settings.seed)
+
+    def step(self, state: Any, threads: int) -> tuple[Any, Progress]:
+        state, info = self.refine.step(state, threads=threads)
+        return state, Progress(info.stage, info.progress, info.log_evidence, info.std_error, info.message)
+
+    def is_done(self, state: Any) -> bool:
+        return bool(state.done)
+
+    def to_arrays(self, state: Any) -> dict[str, NDArray]:
+        return state.to_arrays()
+
+    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> Any:
+        return self.refine.from_arrays(arrays, patterns, self._settings(settings))
+
+    def outcome(self, state: Any) -> Outcome:
+        try:
+            found = self.refine.result(state)
+        except (RuntimeError, ValueError) as problem:
+            raise NotYet(str(problem)) from None
+        estimate = Estimate(
+            found.log_evidence,
+            found.std_error,
+            UNROOTED,
+            found.n_samples,
+            found.ess,
+            found.pareto_k,
+            tuple(np.asarray(found.replicate_log_evidence, dtype=np.float64).tolist()),
+        )
+        trace = tuple(Trace(str(stage), int(step), float(value)) for stage, step, value in found.trace)
+        return Outcome({"posterior": estimate}, found.trust_ok, tuple(found.reasons), found.sample, elbo=found.elbo, trace=trace)
+
+
+#: Name -> class; what `--method` offers.
+METHODS: dict[str, type] = {"posterior": PosteriorMethod}
+
+
+def method_of(settings: Settings) -> Method:
+    """The method the settings ask for."""
+    found: Method = METHODS[settings.method]()
+    return found
