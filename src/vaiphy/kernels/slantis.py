@@ -110,7 +110,7 @@ def mark_side(neighbour, degree, start, blocked, side, stack):
 
 @inlined
 def best_replacement(by_weight, weights, decided, side, stack, size, n):
-    """Heaviest undecided edge that crosses the cut (ties: smallest index), or -1; scans rows of the smaller side only."""
+    """Heaviest undecided edge across the cut (ties: smallest index), or -1; scans rows of the smaller side only."""
     best = -1
     inside = size <= n - size
     for r in range(size if inside else n):
@@ -204,9 +204,10 @@ def decide(order, ends, weights, by_weight, first_tree, replay, wanted, rng, par
             else:
                 # log of r = w / (w + w_other) and of 1 - r, neither by subtraction from one.
                 difference = weights[other] - weights[edge]
-                log_r = -np.log1p(np.exp(difference)) if difference < 0.0 else -difference -
-                np.log1p(np.exp(-difference)) accept = wanted[t, edge] if replay else np.log(rng.random()) < log_r
-                log_all += log_r if accept else log_r + difference if accept:
+                log_r = -max(difference, 0.0) - np.log1p(np.exp(-abs(difference)))
+                accept = wanted[t, edge] if replay else np.log(rng.random()) < log_r
+                log_all += log_r if accept else log_r + difference
+                if accept:
                     log_accepted += log_r
             if t == 0 and r < trace.shape[0]:
                 trace[r, 0], trace[r, 1], trace[r, 2], trace[r, 3] = edge, other, accept, in_tree

@@ -67,7 +67,7 @@ def eliminate(log_weights, log_sum, column, odds):
 
 @kernel
 def marginals(log_sum, column, odds, out):
-    """Edge probabilities d log Z / d log w_ij by the adjoint of the elimination; `out` (n, n) symmetric, zero diagonal."""
+    """Edge probabilities d log Z / d log w_ij by the adjoint of the elimination; `out` (n, n) symmetric."""
     n = out.shape[0]
     out[:] = 0.0
     for k in range(n - 2, -1, -1):

@@ -76,7 +76,7 @@ class AugmentedLaw:
         return parents, log_core + self.leaves.log_density(hosts)
 
     def log_density(self, parents: Parents) -> Floats:
-        """Log-density of any trees of the augmented space rooted at an internal vertex (-inf where a taxon is inside)."""
+        """Log-density of trees rooted at an internal vertex; -inf where a taxon is not a leaf."""
         n = self.n_taxa
         valid = (parents[:, :n] >= n).all(axis=1) & ((parents[:, n:] >= n) | (parents[:, n:] < 0)).all(axis=1)
         result = np.full(len(parents), -np.inf)

@@ -46,7 +46,7 @@ class SlantisLaw:
 
     @cached_property
     def _setup(self) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:
-        """Trial order, ends of edges, their log-weights, vertices by weight, first tree (see `kernels.slantis.decide`)."""
+        """Trial order, ends of edges, log-weights, vertices by weight, first tree (see `kernels.slantis.decide`)."""
         weights = checked(self.log_weights)
         n = self.n_vertices
         ends = np.stack(np.triu_indices(n, 1), axis=1).astype(np.int64)
