@@ -1,0 +1,153 @@
+"""The particles: forests of rooted subtrees that share what they have in common.
+
+A subtree is a vertex in one list for all particles: the taxa first, then K new vertices for every rank. A particle is a row
+of vertices, its roots. Partial likelihoods live in a pool of slots that belong to vertices, not to particles: resampling
+copies rows of integers, and a slot is free again as soon as no particle has its vertex as a root.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.alignment import SitePatterns
+from vaiphy.kernels import merge
+from vaiphy.parallel import chunks, map_threads
+
+#: Particles per piece of work; random streams belong to pieces, so results do not depend on the number of threads.
+CHUNK = 128
+
+
+def leaf_marks(n_taxa: int) -> NDArray[np.uint64]:
+    """A random 64-bit mark for every taxon; a clade is known by the exclusive or of its taxa's marks."""
+    return np.random.default_rng(20221128).integers(1, 2**63, size=n_taxa, dtype=np.uint64) << np.uint64(1) | np.uint64(1)
+
+
+@dataclass
+class Forest:
+    """K particles of R roots each, and every vertex ever made.
+
+    `children[v]`, `lengths[v]` are the two subtrees below v and the branches to them; `size` counts taxa, `born` is the rank
+    at which v was made, `mark` identifies its set of taxa, `log_likelihood` is log p(data of its taxa | subtree).
+    """
+
+    patterns: SitePatterns
+    roots: NDArray[np.int32]
+    children: NDArray[np.int32]
+    lengths: NDArray[np.float64]
+    size: NDArray[np.int32]
+    born: NDArray[np.int32]
+    mark: NDArray[np.uint64]
+    log_likelihood: NDArray[np.float64]
+    slot: NDArray[np.int32]
+    pool: NDArray[np.float32]
+    free: list[int]
+    threads: int = 1
+
+    @property
+    def n_particles(self) -> int:
+        return int(self.roots.shape[0])
+
+    @property
+    def n_roots(self) -> int:
+        return int(self.roots.shape[1])
+
+    @property
+    def n_taxa(self) -> int:
+        return self.patterns.n_taxa
+
+    @property
+    def rank(self) -> int:
+        """Number of mergers so far."""
+        return self.n_taxa - self.n_roots
+
+
+def begin(patterns: SitePatterns, n_particles: int, threads: int = 1) -> Forest:
+    """All taxa by themselves, in every particle."""
+    n = patterns.n_taxa
+    n_vertices = n + (n - 1) * n_particles
+    # Reserved, not used: memory is taken only as slots are written, and freed slots are written first.
+    n_slots = n + n_particles * (n // 2 + 1)
+    pool = np.empty((n_slots, 4, patterns.n_patterns), dtype=np.float32)
+    n_states = patterns.tips.sum(axis=1, keepdims=True)
+    pool[:n] = 4.0 * patterns.tips / n_states
+    slot = np.full(n_vertices, -1, dtype=np.int32)
+    slot[:n] = np.arange(n)
+    log_likelihood = np.zeros(n_vertices)
+    log_likelihood[:n] = np.log(0.25 * n_states[:, 0, :]) @ patterns.counts
+    mark = np.zeros(n_vertices, dtype=np.uint64)
+    mark[:n] = leaf_marks(n)
+    size = np.ones(n_vertices, dtype=np.int32)
+    return Forest(
+        patterns=patterns,
+        roots=np.tile(np.arange(n, dtype=np.int32), (n_particles, 1)),
+        children=np.full((n_vertices, 2), -1, dtype=np.int32),
+        lengths=np.zeros((n_vertices, 2)),
+        size=size,
+        born=np.zeros(n_vertices, dtype=np.int32),
+        mark=mark,
+        log_likelihood=log_likelihood,
+        slot=slot,
+        pool=pool,
+        free=list(range(n_slots - 1, n - 1, -1)),
+        threads=threads,
+    )
+
+
+def new_vertices(forest: Forest) -> slice:
+    """The vertices that the next mergers will make, one per particle, in the order of particles."""
+    start = forest.n_taxa + forest.rank * forest.n_particles
+    return slice(start, start + forest.n_particles)
+
+
+def pair(forest: Forest, first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The two vertices in the chosen columns of every particle."""
+    rows = np.arange(forest.n_particles)
+    return forest.roots[rows, first], forest.roots[rows, second]
+
+
+def merge_roots(forest: Forest, first: NDArray[np.int64], second: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
+    """Merge two roots of every particle: one pruning step each. The new vertex takes the smaller column, the last column fills the gap."""
+    made = new_vertices(forest)
+    a, b = pair(forest, first, second)
+    n_particles, counts = forest.n_particles, forest.patterns.counts
+    slots = np.array([forest.free.pop() for _ in range(n_particles)], dtype=np.int32)
+    gain = np.empty(n_particles)
+    slot_a, slot_b = forest.slot[a], forest.slot[b]
+
+    def work(part: slice) -> None:
+        merge.merge_many(
+            forest.pool, counts, slots[part], slot_a[part], slot_b[part], lengths[part], gain[part], np.empty(len(counts))
+        )
+
+    map_threads(work, chunks(n_particles, CHUNK), forest.threads)
+    forest.children[made, 0], forest.children[made, 1] = a, b
+    forest.lengths[made] = lengths
+    forest.size[made] = forest.size[a] + forest.size[b]
+    forest.born[made] = forest.rank + 1
+    forest.mark[made] = forest.mark[a] ^ forest.mark[b]
+    forest.log_likelihood[made] = forest.log_likelihood[a] + forest.log_likelihood[b] + gain
+    forest.slot[made] = slots
+    rows = np.arange(n_particles)
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    roots = forest.roots.copy()
+    roots[rows, low] = np.arange(made.start, made.stop, dtype=np.int32)
+    roots[rows, high] = roots[:, -1]
+    forest.roots = np.ascontiguousarray(roots[:, :-1])
+    release(forest)
+
+
+def resample(forest: Forest, ancestors: NDArray[np.int64]) -> None:
+    """Particle k becomes a copy of particle ancestors[k]; partials are shared, and those nobody needs are freed."""
+    forest.roots = forest.roots[ancestors]
+    release(forest)
+
+
+def release(forest: Forest) -> None:
+    """Free the slots of all vertices that are no particle's root (the taxa keep theirs)."""
+    live = np.zeros(len(forest.slot), dtype=bool)
+    live[forest.roots.ravel()] = True
+    live[: forest.n_taxa] = True
+    dead = np.flatnonzero((forest.slot >= 0) & ~live)
+    forest.free.extend(forest.slot[dead].tolist())
+    forest.slot[dead] = -1
