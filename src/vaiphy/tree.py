@@ -7,6 +7,7 @@ trees. Vertices 0..n_taxa-1 carry the taxa; the others are internal. Any vertex 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,10 @@ class TreeError(InputError):
 class Tree:
     """A tree over `taxa`.
 
-    `parent[v]` is the vertex above v (-1 at the root) and `length[v]` the length of the branch between them, in expected
-    substitutions per site (NaN where unknown; ignored at the root). `labels[v]` names a vertex ("" if it has no name; taxa
-    carry their own), `support[v]` is the support of the branch above v (NaN if none) and `comments[v]` what stood in
-    square brackets behind it.
+    `parent[v]` is the vertex above v (-1 at the root) and `length[v]` the length of the branch between them, in
+    expected substitutions per site (NaN where unknown; ignored at the root). `labels[v]` names a vertex ("" if it has no
+    name; taxa carry their own), `support[v]` is the support of the branch above v (NaN if none) and `comments[v]` what
+    stood in square brackets behind it (several comments are joined by "][").
     """
 
     taxa: tuple[str, ...]
@@ -47,7 +48,13 @@ class Tree:
             raise TreeError("fewer vertices than taxa")
         if np.count_nonzero(self.parent < 0) != 1:
             raise TreeError("a tree has exactly one root")
-        if len(self.postorder) != len(self.parent):
+        if self.parent.max() >= len(self.parent):
+            raise TreeError("a parent is not a vertex of the tree")
+        # Every vertex reaches the root by steps of 1, 2, 4, ... up; a cycle does not.
+        up = np.where(self.parent < 0, np.arange(len(self.parent)), self.parent)
+        for _ in range(len(up).bit_length()):
+            up = up[up]
+        if (up != up[0]).any():
             raise TreeError("the tree is not connected")
 
     @property
@@ -118,7 +125,7 @@ class Tree:
 
     @cached_property
     def splits(self) -> tuple[Split, ...]:
-        """The split of the branch above each vertex, as the side without taxon 0 (0 at the root and above dangling parts)."""
+        """The split above each vertex, as the side without taxon 0 (0 at the root and above dangling parts)."""
         everything = (1 << self.n_taxa) - 1
         sides = []
         for vertex, clade in enumerate(self.clades):
@@ -139,7 +146,7 @@ class Tree:
         path = [vertex]
         while self.parent[path[-1]] >= 0:
             path.append(int(self.parent[path[-1]]))
-        for below, above in zip(path[:-1], path[1:]):
+        for below, above in pairwise(path):
             parent[above], length[above] = below, self.length[below]
             if support is not None and self.support is not None:
                 support[above] = self.support[below]
@@ -171,9 +178,7 @@ def from_splits(taxa: tuple[str, ...], splits: dict[Split, float]) -> Tree:
     """
     n = len(taxa)
     everything = (1 << n) - 1
-    inner = sorted(
-        (s for s in splits if s.bit_count() > 1 and (everything ^ s).bit_count() > 1), key=lambda s: -s.bit_count()
-    )
+    inner = sorted((s for s in splits if s.bit_count() > 1 and (everything ^ s).bit_count() > 1), key=lambda s: -s.bit_count())
     root = n
     parent = np.full(n + 1 + len(inner), root, dtype=np.int32)
     length = np.full(len(parent), np.nan)
@@ -193,3 +198,66 @@ def from_splits(taxa: tuple[str, ...], splits: dict[Split, float]) -> Tree:
         length[t] = splits.get(everything ^ 1 if t == 0 else 1 << t, np.nan)
     parent[root], length[root] = -1, 0.0
     return Tree(taxa, parent, length)
+
+
+def simplified(tree: Tree) -> Tree:
+    """The same unrooted tree for people: dangling internal vertices pruned, those of degree two suppressed.
+
+    Lengths along a suppressed path add up. The root is the vertex next to taxon 0; vertices keep their order.
+    """
+    if tree.n_taxa < 2:
+        return tree
+    rooted = tree.rerooted(0)
+    parent, length = rooted.parent.copy(), rooted.length.copy()
+    support = None if rooted.support is None else rooted.support.copy()
+    keep = np.ones(tree.n_vertices, dtype=bool)
+    below: list[list[int]] = [list(children) for children in rooted.children]
+    for vertex in rooted.postorder.tolist()[:-1]:
+        if vertex < tree.n_taxa or len(below[vertex]) > 1:
+            continue
+        keep[vertex] = False
+        above = int(parent[vertex])
+        below[above].remove(vertex)
+        for child in below[vertex]:
+            parent[child] = above
+            length[child] += length[vertex]
+            below[above].append(child)
+            if support is not None and np.isnan(support[child]):
+                support[child] = support[vertex]
+    kept = _selected(replace(rooted, parent=parent, length=length, support=support), np.flatnonzero(keep), parent)
+    neighbours = kept.children[0]
+    return kept.rerooted(neighbours[0]) if len(neighbours) == 1 and neighbours[0] >= tree.n_taxa else kept
+
+
+def canonical(tree: Tree) -> Tree:
+    """The simplified tree with its vertices in one order: two trees on the same taxa have the same topology exactly when
+    the `parent` arrays of their canonical forms are equal.
+
+    The root is the vertex next to taxon 0; internal vertices are ordered by the size of their clade, then by its bits.
+    """
+    plain = simplified(tree)
+    inner = sorted(range(plain.n_taxa, plain.n_vertices), key=lambda v: (plain.clades[v].bit_count(), plain.clades[v]))
+    return _selected(plain, np.array([*range(plain.n_taxa), *inner], dtype=np.int64), plain.parent)
+
+
+def with_taxa(tree: Tree, taxa: tuple[str, ...]) -> Tree:
+    """The same tree with its taxa in another order. Raises `TreeError` if the names differ."""
+    if sorted(taxa) != sorted(tree.taxa):
+        raise TreeError("the trees are not on the same taxa")
+    where = {taxon: vertex for vertex, taxon in enumerate(tree.taxa)}
+    order = [where[taxon] for taxon in taxa] + list(range(tree.n_taxa, tree.n_vertices))
+    return replace(_selected(tree, np.array(order, dtype=np.int64), tree.parent), taxa=taxa)
+
+
+def _selected(tree: Tree, order: NDArray[np.int64], parent: NDArray[np.int32]) -> Tree:
+    """The tree with vertex `order[k]` as vertex k; `order` holds all taxa first."""
+    new = np.full(tree.n_vertices + 1, -1, dtype=np.int32)
+    new[order] = np.arange(len(order))
+    return replace(
+        tree,
+        parent=new[parent[order]],
+        length=tree.length[order],
+        labels=None if tree.labels is None else tuple(tree.labels[v] for v in order),
+        support=None if tree.support is None else tree.support[order],
+        comments=None if tree.comments is None else tuple(tree.comments[v] for v in order),
+    )

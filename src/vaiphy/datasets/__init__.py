@@ -17,7 +17,7 @@ from vaiphy.errors import InputError
 
 @dataclass(frozen=True)
 class Dataset:
-    """An embedded alignment: size, TreeBASE matrix ids (legacy; current where the paper gives it), content and source."""
+    """An embedded alignment: size, TreeBASE matrix ids (legacy; current where the paper has it), content and source."""
 
     name: str
     n_taxa: int

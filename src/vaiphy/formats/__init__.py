@@ -5,5 +5,15 @@ Alignments: `read_alignment`, `parse_alignment`, `write_alignment`. Trees: the m
 """
 
 from vaiphy.formats.alignments import FORMATS, parse_alignment, read_alignment, write_alignment
+from vaiphy.formats.nexus import TreeEntry
+from vaiphy.formats.trees import parse_trees, read_trees
 
-__all__ = ["FORMATS", "parse_alignment", "read_alignment", "write_alignment"]
+__all__ = [
+    "FORMATS",
+    "TreeEntry",
+    "parse_alignment",
+    "parse_trees",
+    "read_alignment",
+    "read_trees",
+    "write_alignment",
+]

@@ -68,8 +68,8 @@ class Matrix:
 def sequential(lines: Iterable[Problem], n_taxa: int | None, n_sites: int | None, split: "Splitter") -> list[Record]:
     """Records whose sequences follow their names, over as many lines as it takes to reach `n_sites`.
 
-    With as many lines as taxa (or no size to go by) each line is one record. A line that cannot be sequence begins a new
-    record, so that one short sequence does not swallow all that follow.
+    With as many lines as taxa (or no size to go by) each line is one record. A line that cannot be sequence begins a
+    new record, so that one short sequence does not swallow all that follow.
     """
     rows = list(lines)
     one_line_each = n_sites is None or len(rows) == n_taxa
@@ -86,7 +86,7 @@ def sequential(lines: Iterable[Problem], n_taxa: int | None, n_sites: int | None
 
 
 class Splitter:
-    """How a line is cut into a name and characters: at the first white space, behind column `width`, or behind quotes."""
+    """How a line is cut into name and characters: at the first white space, behind column `width`, or behind quotes."""
 
     _QUOTED = re.compile(r"'((?:[^'\n]|'')*)'")
     _POLYMORPHISM = re.compile(r"\{([^{}()]*)\}|\(([^{}()]*)\)")
@@ -173,9 +173,8 @@ def _name_problems(records: list[Record]) -> list[Problem]:
         if not record.name:
             problems.append((record.line, "a sequence without a name"))
         elif record.name in seen:
-            problems.append(
-                (record.line, f"taxon {record.name!r} is already in line {seen[record.name]}; names must differ")
-            )
+            first = seen[record.name]
+            problems.append((record.line, f"taxon {record.name!r} is already in line {first}; names must differ"))
         seen.setdefault(record.name, record.line)
     return problems
 
@@ -193,12 +192,8 @@ def _size_problems(matrix: Matrix) -> list[Problem]:
         if size == 0:
             problems.append((record.line, f"taxon {record.name!r} has no sequence"))
         elif size != expected:
-            problems.append(
-                (
-                    record.line,
-                    f"taxon {record.name!r} has {size} sites, expected {expected} ({reason}); sequences must be aligned",
-                )
-            )
+            message = f"taxon {record.name!r} has {size} sites, expected {expected} ({reason})"
+            problems.append((record.line, message + "; sequences must be aligned"))
     return problems
 
 
@@ -253,9 +248,7 @@ def _remarks(taxa: tuple[str, ...], sites: NDArray[np.uint8]) -> list[str]:
     empty = np.flatnonzero((sites == MISSING).all(axis=0))
     if len(empty):
         columns = _listed([str(column + 1) for column in empty], 8)
-        remarks.append(
-            f"{_count(len(empty), 'column', 'columns')} without data (gaps or missing in every taxon): {columns}"
-        )
+        remarks.append(f"{_count(len(empty), 'column', 'columns')} without data (gaps or missing in every taxon): {columns}")
     if quoted := [taxon for taxon in taxa if re.search(r"[\s()\[\]{}:;,'\"=]", taxon)]:
         remarks.append(f"names that Newick needs in quotes: {_listed(quoted)}")
     return remarks

@@ -1,4 +1,4 @@
-"""The grammar that all NEXUS files share: commands ended by `;` inside blocks, comments in square brackets, quoted words."""
+"""The grammar that NEXUS files share: commands ended by `;` in blocks, comments in square brackets, quoted words."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Command:
 def commands(text: str, comments: bool = False) -> Iterator[Command]:
     """All commands of a NEXUS text; comments become blanks unless `comments` asks for them."""
     block = ""
-    for line, content, complete in _pieces(text, comments):
+    for line, content, complete in pieces(text, comments):
         head = re.match(r"(?:#nexus\b)?\s*", content, re.IGNORECASE)
         start = head.end() if head else 0
         first = re.compile(r"\S*").match(content, start)
@@ -54,7 +54,7 @@ def options(text: str) -> dict[str, str]:
     index = 0
     while index < len(words):
         key = words[index].lower()
-        if index + 2 < len(words) + 0 and words[index + 1] == "=":
+        if index + 2 < len(words) and words[index + 1] == "=":
             found[key] = unquoted(words[index + 2])
             index += 3
         else:
@@ -76,7 +76,7 @@ def words(text: str) -> list[str]:
     return [unquoted(word) for word in _WORD.findall(text)]
 
 
-def _pieces(text: str, comments: bool) -> Iterator[tuple[int, str, bool]]:
+def pieces(text: str, comments: bool) -> Iterator[tuple[int, str, bool]]:
     """(line, text, ended by `;`) of each command. One pass: only brackets, quotes and semicolons are looked at."""
     parts: list[str] = []
     depth = start = opened = 0

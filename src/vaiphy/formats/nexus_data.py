@@ -7,9 +7,7 @@ from vaiphy.formats.matrix import Matrix, Problem, Record, Splitter, sequential
 from vaiphy.formats.nexus_blocks import Command, commands, options, words
 
 NUCLEOTIDES = ("dna", "rna", "nucleotide")
-DOT_HINT = (
-    "means nothing here: the FORMAT command names it neither as MATCHCHAR nor as MISSING (see --matchchar, --missing)"
-)
+DOT_HINT = "means nothing here: the FORMAT command names it neither as MATCHCHAR nor as MISSING (see --matchchar, --missing)"
 _UNSUPPORTED = ("equate", "transpose", "tokens", "nolabels")
 
 
@@ -76,18 +74,12 @@ def _symbols(command: Command, settings: dict[str, str], matrix: Matrix) -> None
     """Fill in the symbols that FORMAT declares; those given by the user win."""
     kind = settings.get("datatype", "dna").lower()
     if kind == "protein":
-        matrix.problems.append(
-            (command.line, "DATATYPE=protein: VaiPhy reads nucleotides (DNA or RNA) only, no amino acids")
-        )
+        matrix.problems.append((command.line, "DATATYPE=protein: VaiPhy reads nucleotides only, no amino acids"))
     elif kind not in NUCLEOTIDES:
-        matrix.problems.append(
-            (command.line, f"DATATYPE={kind}: VaiPhy reads nucleotides (DNA, RNA or NUCLEOTIDE) only")
-        )
+        matrix.problems.append((command.line, f"DATATYPE={kind}: VaiPhy reads DNA, RNA or NUCLEOTIDE only"))
     for key in _UNSUPPORTED:
         if settings.get(key, "no").lower() != "no":
-            matrix.problems.append(
-                (command.line, f"FORMAT {key.upper()} is not supported; write the matrix without it")
-            )
+            matrix.problems.append((command.line, f"FORMAT {key.upper()} is not supported; write the matrix without it"))
     for key in ("missing", "gap", "matchchar"):
         symbol = settings.get(key, "")
         if not symbol:

@@ -20,13 +20,11 @@ HEADER = re.compile(r"\s*([0-9]{1,9})[\s,]+([0-9]{1,9})(\s+[A-Za-z ]*)?\s*$")
 
 
 def read(text: str, variant: str = "", missing: str = "", matchchar: str = "") -> Matrix:
-    """The records of PHYLIP text; `variant` ("strict", "relaxed", "interleaved", "sequential") narrows the readings tried."""
+    """The records of PHYLIP text; a `variant` (one of NAMES or LAYOUTS) narrows the readings tried."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     header = HEADER.match(lines[0][1]) if lines else None
     if header is None:
-        return Matrix(
-            [], problems=[(1, "the first line of a PHYLIP file holds the numbers of taxa and sites, such as '12 898'")]
-        )
+        return Matrix([], problems=[(1, "the first line of a PHYLIP file holds the numbers of taxa and sites, such as '12 898'")])
     n_taxa, n_sites = int(header[1]), int(header[2])
     readings = []
     for names, layout in product(NAMES, LAYOUTS):
@@ -45,9 +43,7 @@ def write(taxa: tuple[str, ...], sequences: list[str]) -> str:
     return f"{len(taxa)} {len(sequences[0])}\n" + "".join(rows)
 
 
-def _records(
-    lines: list[Problem], n_taxa: int, n_sites: int, split: Splitter, layout: str
-) -> tuple[list[Record], list[Problem]]:
+def _records(lines: list[Problem], n_taxa: int, n_sites: int, split: Splitter, layout: str) -> tuple[list[Record], list[Problem]]:
     if layout == "sequential" or len(lines) <= n_taxa:
         return sequential(lines, n_taxa, n_sites, split), []
     records = []
