@@ -1,0 +1,31 @@
+"""Arguments that several commands share."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+FORMAT_NAMES = ("fasta", "phylip", "nexus", "phylip-relaxed", "phylip-strict", "phylip-interleaved", "phylip-sequential")
+
+
+def alignment_options(command: Command) -> Command:
+    """The argument ALIGNMENT and the options that say how to read it."""
+    decorators = [
+        click.argument("alignment", metavar="ALIGNMENT"),
+        click.option("--format", "format_", type=click.Choice(FORMAT_NAMES), metavar="NAME",
+                     help="Format of the alignment, if its content does not tell: fasta, phylip or nexus "
+                     "(or phylip- with relaxed, strict, interleaved or sequential)."),
+        click.option("--matchchar", metavar="CHAR", help="Symbol that means 'as in the first sequence'."),
+        click.option("--missing", metavar="CHAR", help="Symbol that means missing data, besides ? and -."),
+    ]  # fmt: skip
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
+def warn(messages: tuple[str, ...]) -> None:
+    """Print warnings to standard error."""
+    for message in messages:
+        click.echo(f"warning: {message}", err=True)
