@@ -66,7 +66,7 @@ def _print(data: "Alignment", found: "Description") -> None:
     from vaiphy.datasets import DATASETS
 
     console = Console(highlight=False)
-    console.print(f"[bold]{escape(data.source)}[/bold]: {found.n_taxa} taxa, {found.n_sites} sites")
+    console.print(f"[bold]{escape(data.source)}[/bold]: {found.n_taxa} taxa, {found.n_sites} sites", soft_wrap=True)
     if data.source in DATASETS:
         record = DATASETS[data.source]
         ids = record.legacy_id + (f", now {record.current_id}" if record.current_id else "")

@@ -8,6 +8,7 @@ from vaiphy.alignment import IUPAC, MISSING, Alignment, AlignmentError, decode
 from vaiphy.formats import fasta, nexus_data, phylip
 from vaiphy.formats.files import read_text
 from vaiphy.formats.matrix import assemble
+from vaiphy.formats.nexus_blocks import is_nexus
 
 #: What may be given as a format; the variants of PHYLIP are told apart by trying unless one is named.
 FORMATS = ("fasta", "phylip", "nexus", "phylip-relaxed", "phylip-strict", "phylip-interleaved", "phylip-sequential")
@@ -82,7 +83,7 @@ def write_alignment(alignment: Alignment, format: str = "fasta") -> str:
 def detect(text: str, source: str = "text") -> str:
     """The format of a text, from its first characters."""
     start = text.lstrip()[:200]
-    if start[:6].upper() == "#NEXUS":
+    if is_nexus(text):
         return "nexus"
     if start.startswith((">", ";")):
         return "fasta"

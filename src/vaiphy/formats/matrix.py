@@ -55,6 +55,13 @@ class Matrix:
     warnings: list[Problem] = field(default_factory=list)
 
     @property
+    def expected_size(self) -> int:
+        """The number of sites announced, else the most common one."""
+        if self.n_sites is not None:
+            return self.n_sites
+        return Counter(record.size for record in self.records).most_common(1)[0][0]
+
+    @property
     def fits(self) -> bool:
         """Whether the records have the numbers and sizes announced, under different names."""
         names = {record.name for record in self.records}
@@ -83,6 +90,21 @@ def sequential(lines: Iterable[Problem], n_taxa: int | None, n_sites: int | None
             rest = text
         records[-1].pieces.append((line, split.characters(rest)))
     return records
+
+
+def interleaved(lines: list[Problem], n_taxa: int, split: "Splitter") -> tuple[list[Record], list[Problem]]:
+    """Records from blocks of `n_taxa` lines of which only the first block has names."""
+    records = []
+    for line, text in lines[:n_taxa]:
+        name, rest = split(text)
+        records.append(Record(name, line, [(line, split.characters(rest))]))
+    problems: list[Problem] = []
+    if n_taxa == 0 or len(lines) % n_taxa:
+        problems.append((0, f"{len(lines)} lines of sequence cannot be blocks of {n_taxa} taxa"))
+    for index, (line, text) in enumerate(lines[n_taxa:]):
+        if records:
+            records[index % n_taxa].pieces.append((line, split.characters(text)))
+    return records, problems
 
 
 class Splitter:
@@ -145,8 +167,8 @@ def problems_of(matrix: Matrix) -> list[Problem]:
         problems.append((0, f"{_count(len(records), 'taxon', 'taxa')} found, {matrix.n_taxa} announced"))
     elif len(records) < 3:
         problems.append((0, f"{_count(len(records), 'taxon', 'taxa')} found; a tree needs at least 3"))
-    if _is_protein(records):
-        return [*problems, (records[0].line, "these look like amino acids; VaiPhy reads nucleotides (DNA or RNA) only")]
+    if kind := _foreign(records):
+        return [*problems, (records[0].line, f"these look like {kind}; VaiPhy reads nucleotides (DNA or RNA) only")]
     return problems + _name_problems(records) + _size_problems(matrix) + _character_problems(matrix)
 
 
@@ -158,13 +180,17 @@ def _count(n: int, one: str, many: str) -> str:
     return f"{n} {one if n == 1 else many}"
 
 
-def _is_protein(records: list[Record]) -> bool:
+def _foreign(records: list[Record]) -> str:
+    """What the characters are if they are clearly something else than nucleotides."""
     letters = Counter[str]()
     for record in records:
         letters.update(record.sequence.upper())
     amino = {letter: letters[letter] for letter in AMINO_ACIDS if letters[letter]}
     total = sum(n for letter, n in letters.items() if letter.isalpha())
-    return len(amino) >= 3 and sum(amino.values()) > 0.1 * total
+    if len(amino) >= 3 and sum(amino.values()) > 0.1 * total:
+        return "amino acids"
+    digits = sum(letters[digit] for digit in "0123456789")
+    return "morphological characters or other numbers" if digits > 0.5 * (total + digits) else ""
 
 
 def _name_problems(records: list[Record]) -> list[Problem]:
@@ -181,12 +207,10 @@ def _name_problems(records: list[Record]) -> list[Problem]:
 
 def _size_problems(matrix: Matrix) -> list[Problem]:
     sizes = [record.size for record in matrix.records]
-    usual = Counter(sizes).most_common(1)[0][0]
-    expected, reason = matrix.n_sites, "from the header"
-    if expected is None:
-        expected, reason = usual, "as most others"
-    elif len(set(sizes)) == 1 and usual != expected and usual > 0:
-        return [(0, f"every sequence has {usual} sites, the header announces {expected}")]
+    expected = matrix.expected_size
+    reason = "as most others" if matrix.n_sites is None else "from the header"
+    if len(set(sizes)) == 1 and sizes[0] not in (0, expected):
+        return [(0, f"every sequence has {sizes[0]} sites, the header announces {expected}")]
     problems = []
     for record, size in zip(matrix.records, sizes):
         if size == 0:
@@ -200,11 +224,12 @@ def _size_problems(matrix: Matrix) -> list[Problem]:
 def _character_problems(matrix: Matrix) -> list[Problem]:
     problems, dots = [], 0
     first = matrix.records[0].sequence
+    expected = matrix.expected_size
     for record in matrix.records:
         sequence = record.sequence
         codes = _codes(matrix, record, first)
         bad = np.flatnonzero(codes == 0).tolist()
-        if matrix.dot_hint:
+        if matrix.dot_hint and matrix.matchchar != ".":
             dotted = [column for column in bad if sequence[column] == "."]
             if dotted and not dots:
                 place = f"taxon {record.name!r}, column {dotted[0] + 1}: '.' {matrix.dot_hint}"
@@ -213,7 +238,7 @@ def _character_problems(matrix: Matrix) -> list[Problem]:
             bad = [column for column in bad if sequence[column] != "."]
         if bad:
             problems.append((record.line_of(bad[0]), _bad_characters(record.name, sequence, bad, matrix.matchchar)))
-        elif len(codes) and (codes == MISSING).all():
+        elif len(codes) == expected > 0 and (codes == MISSING).all():
             problems.append((record.line, f"taxon {record.name!r} has no data: every site is a gap or missing"))
     return problems
 
@@ -248,7 +273,7 @@ def _remarks(taxa: tuple[str, ...], sites: NDArray[np.uint8]) -> list[str]:
     empty = np.flatnonzero((sites == MISSING).all(axis=0))
     if len(empty):
         columns = _listed([str(column + 1) for column in empty], 8)
-        remarks.append(f"{_count(len(empty), 'column', 'columns')} without data (gaps or missing in every taxon): {columns}")
+        remarks.append(f"{_count(len(empty), 'column', 'columns')} without data in any taxon: {columns}")
     if quoted := [taxon for taxon in taxa if re.search(r"[\s()\[\]{}:;,'\"=]", taxon)]:
         remarks.append(f"names that Newick needs in quotes: {_listed(quoted)}")
     return remarks

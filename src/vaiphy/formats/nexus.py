@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vaiphy.formats import newick
-from vaiphy.formats.nexus_blocks import Command, commands, unquoted, words
+from vaiphy.formats.nexus_blocks import Command, commands, unquoted, without_comments, words
 from vaiphy.tree import Tree, TreeError
 
 _TREE = re.compile(r"\s*\*?\s*('(?:[^'\n]|'')*'|[^\s=\[]+)\s*((?:\[[^\]]*\]\s*)*)=\s*((?:\[[^\]]*\]\s*)*)")
@@ -39,7 +39,7 @@ def read_trees(text: str, taxa: Sequence[str] | None = None) -> list[TreeEntry]:
     names: newick.Names | None = None
     for command in commands(text, comments=True):
         if command.block == "taxa" and command.word == "taxlabels":
-            labels = words(_plain(command.text))
+            labels = words(without_comments(command.text))
         elif command.block == "trees" and command.word == "translate":
             table = _table(command)
             names = None
@@ -134,7 +134,7 @@ def _names(taxa: Sequence[str] | None, labels: list[str], table: dict[str, str],
 
 def _table(command: Command) -> dict[str, str]:
     """The TRANSLATE table: what stands in the trees -> names."""
-    text = _plain(command.text)
+    text = without_comments(command.text)
     table: dict[str, str] = {}
     position = 0
     while position < len(text) and text[position:].strip(" \t\n,"):
@@ -148,8 +148,3 @@ def _table(command: Command) -> dict[str, str]:
         elif text[position:].strip():
             raise TreeError(f"line {command.line}: a comma is missing in the TRANSLATE table behind {pair[2]}")
     return table
-
-
-def _plain(text: str) -> str:
-    """Text without comments."""
-    return re.sub(r"\[[^\]]*\]", " ", text) if "[" in text else text

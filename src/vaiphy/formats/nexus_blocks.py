@@ -7,6 +7,10 @@ from dataclasses import dataclass
 QUOTED = re.compile(r"'(?:[^'\n]|'')*'")
 _SPECIAL = re.compile(r"[\[\]';]")
 _BEFORE_QUOTE = frozenset(" \t\n(),;=:]")
+# The first word of a command, behind `#NEXUS`, other lines that begin with `#` (some files have them) and comments.
+_SKIPPED = r"(?>(?:\s*+(?:^#[^\n]*+|\[[^\]]*+\]))*+)\s*+"
+_HEAD = re.compile(rf"{_SKIPPED}(?:#nexus\b)?+{_SKIPPED}([^\s\[]++)".replace("^#", "^#(?!nexus)", 1), re.I | re.M)
+_MAGIC = re.compile(r"(?>(?:\s*+\[[^\]]*+\])*+)\s*+#nexus", re.IGNORECASE)
 _WORD = re.compile(r"'(?:[^'\n]|'')*'|\"[^\"\n]*\"|=|[^\s=;]+")
 
 
@@ -21,30 +25,31 @@ class Command:
     word: str
     text: str
     line: int
-    text_line: int
     complete: bool
+
+
+def is_nexus(text: str) -> bool:
+    """Whether a text begins with `#NEXUS`, comments before it allowed."""
+    return _MAGIC.match(text) is not None
 
 
 def commands(text: str, comments: bool = False) -> Iterator[Command]:
     """All commands of a NEXUS text; comments become blanks unless `comments` asks for them."""
     block = ""
     for line, content, complete in pieces(text, comments):
-        head = re.match(r"(?:#nexus\b)?\s*", content, re.IGNORECASE)
-        start = head.end() if head else 0
-        first = re.compile(r"\S*").match(content, start)
-        assert first is not None
-        word = first[0].lower()
-        if not word:
+        head = _HEAD.match(content)
+        if head is None:
             continue
+        start, word = head.start(1), head[1].lower()
         line += content.count("\n", 0, start)
         if word == "begin":
-            block = content[first.end() :].strip().lower()
-            yield Command(block, "begin", "", line, line, complete)
+            block = without_comments(content[head.end() :]).strip().lower()
+            yield Command(block, "begin", "", line, complete)
         elif word in ("end", "endblock"):
-            yield Command(block, "end", "", line, line, complete)
+            yield Command(block, "end", "", line, complete)
             block = ""
         else:
-            yield Command(block, word, content[first.end() :], line, line, complete)
+            yield Command(block, word, content[head.end() :], line, complete)
 
 
 def options(text: str) -> dict[str, str]:
@@ -62,6 +67,11 @@ def options(text: str) -> dict[str, str]:
                 found[key] = "yes"
             index += 1
     return found
+
+
+def without_comments(text: str) -> str:
+    """Text with comments (not nested) replaced by blanks."""
+    return re.sub(r"\[[^\]]*\]", " ", text) if "[" in text else text
 
 
 def unquoted(word: str) -> str:

@@ -3,7 +3,7 @@
 import re
 
 from vaiphy.alignment import IUPAC, MISSING
-from vaiphy.formats.matrix import Matrix, Problem, Record, Splitter, sequential
+from vaiphy.formats.matrix import Matrix, Problem, Record, Splitter, interleaved, sequential
 from vaiphy.formats.nexus_blocks import Command, commands, options, words
 
 NUCLEOTIDES = ("dna", "rna", "nucleotide")
@@ -102,12 +102,13 @@ def _records(body: Command, interleave: str, matrix: Matrix) -> None:
         matrix.problems += problems
         return
     matrix.records = sequential(lines, matrix.n_taxa, matrix.n_sites, split)
-    if not matrix.fits and not matrix.problems:
-        records, problems = _interleaved(lines, split)
-        other = Matrix(records, matrix.n_taxa, matrix.n_sites, problems=problems)
-        if other.fits:
+    if matrix.fits or matrix.problems:
+        return
+    for records, problems in (_interleaved(lines, split), interleaved(lines, matrix.n_taxa or 0, split)):
+        if Matrix(records, matrix.n_taxa, matrix.n_sites, problems=problems).fits:
             matrix.records = records
             matrix.warnings.append((body.line, "the matrix is interleaved although FORMAT does not say INTERLEAVE"))
+            return
 
 
 def _interleaved(lines: list[Problem], split: Splitter) -> tuple[list[Record], list[Problem]]:

@@ -7,7 +7,7 @@ Names are ten columns wide (strict) or end at the first white space (relaxed); s
 import re
 from itertools import product
 
-from vaiphy.formats.matrix import Matrix, Problem, Record, Splitter, problems_of, sequential
+from vaiphy.formats.matrix import Matrix, Problem, Splitter, interleaved, problems_of, sequential
 
 NAMES = ("relaxed", "strict")
 LAYOUTS = ("interleaved", "sequential")
@@ -30,7 +30,9 @@ def read(text: str, variant: str = "", missing: str = "", matchchar: str = "") -
     for names, layout in product(NAMES, LAYOUTS):
         if variant in ("", names, layout):
             split = Splitter(missing + matchchar, width=STRICT_WIDTH if names == "strict" else 0)
-            records, problems = _records(lines[1:], n_taxa, n_sites, split, layout)
+            records, problems = sequential(lines[1:], n_taxa, n_sites, split), list[Problem]()
+            if layout == "interleaved" and len(lines) - 1 > n_taxa:
+                records, problems = interleaved(lines[1:], n_taxa, split)
             readings.append(Matrix(records, n_taxa, n_sites, missing, matchchar, DOT_HINT, problems))
     return _choose(readings)
 
@@ -41,22 +43,6 @@ def write(taxa: tuple[str, ...], sequences: list[str]) -> str:
     width = max(map(len, names)) + 2
     rows = [f"{name:<{width}}{sequence}\n" for name, sequence in zip(names, sequences)]
     return f"{len(taxa)} {len(sequences[0])}\n" + "".join(rows)
-
-
-def _records(lines: list[Problem], n_taxa: int, n_sites: int, split: Splitter, layout: str) -> tuple[list[Record], list[Problem]]:
-    if layout == "sequential" or len(lines) <= n_taxa:
-        return sequential(lines, n_taxa, n_sites, split), []
-    records = []
-    for line, text in lines[:n_taxa]:
-        name, rest = split(text)
-        records.append(Record(name, line, [(line, split.characters(rest))]))
-    problems: list[Problem] = []
-    if n_taxa == 0 or len(lines) % n_taxa:
-        problems.append((0, f"{len(lines)} lines of sequence cannot be blocks of {n_taxa} taxa"))
-    for index, (line, text) in enumerate(lines[n_taxa:]):
-        if records:
-            records[index % n_taxa].pieces.append((line, split.characters(text)))
-    return records, problems
 
 
 def _choose(readings: list[Matrix]) -> Matrix:

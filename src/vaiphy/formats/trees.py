@@ -6,6 +6,7 @@ from pathlib import Path
 from vaiphy.formats import newick, nexus
 from vaiphy.formats.files import read_text
 from vaiphy.formats.nexus import TreeEntry
+from vaiphy.formats.nexus_blocks import is_nexus
 from vaiphy.tree import TreeError
 
 
@@ -25,7 +26,7 @@ def read_trees(path: str | Path, taxa: Sequence[str] | None = None) -> list[Tree
 
 def parse_trees(text: str, taxa: Sequence[str] | None = None) -> list[TreeEntry]:
     """All trees of a Newick or NEXUS text."""
-    if text.lstrip()[:6].upper() == "#NEXUS":
+    if is_nexus(text):
         return nexus.read_trees(text, taxa)
     trees = newick.read_trees(text, taxa)
     if not trees:
