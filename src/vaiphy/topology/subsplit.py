@@ -1,0 +1,103 @@
+"""A law over unrooted binary topologies: the subsplit Bayesian network, rooted at leaf 0.
+
+From leaf 0 downwards every clade of three or more taxa is split in two, with a probability that depends on the clade and on its
+sister. Three sources are mixed: what was seen of this clade beside this sister, what was seen of this clade beside any sister, and, with
+a small weight, a fair coin for each taxon, so that every topology has positive probability. All of it is exactly normalised:
+log-densities sum to one over the (2n - 5)!! topologies.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.kernels import subsplit as kernels
+
+
+def taxon_keys(n_taxa: int) -> NDArray[np.uint64]:
+    """The random keys from which clade hashes are made: a function of the number of taxa alone."""
+    keys = np.random.default_rng(0x5EED).integers(1, 2**64 - 1, size=max(n_taxa, 64) + 64, dtype=np.uint64)
+    return keys[: 64 * ((n_taxa + 63) // 64)]
+
+
+@dataclass(frozen=True)
+class _Table:
+    keys: NDArray[np.uint64]
+    start: NDArray[np.int64]
+    child: NDArray[np.uint64]
+    probability: NDArray[np.float64]
+    bits: NDArray[np.uint64]
+    total: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SubsplitLaw:
+    """Sample topologies with their log-density; log-density of given topologies. Built by `fit`."""
+
+    n_taxa: int
+    pairs: _Table
+    pair_share: NDArray[np.float64]
+    clades: _Table
+    floor: float
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
+        """n topologies (n, n_taxa - 2, 2), their log-densities, and how many of each one's splits came from the floor."""
+        children = np.empty((n, self.n_taxa - 2, 2), dtype=np.int32)
+        log_q, n_floor = np.empty(n), np.empty(n, dtype=np.int32)
+        p, c = self.pairs, self.clades
+        kernels.sample(
+            rng, taxon_keys(self.n_taxa), p.keys, p.start, self.pair_share, p.child, p.probability, p.bits,
+            c.keys, c.start, c.child, c.probability, c.bits, self.floor, children, log_q, n_floor,
+        )  # fmt: skip
+        return children, log_q, n_floor
+
+    def log_density(self, children: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Log-probability of each topology."""
+        out = np.empty(len(children))
+        p, c = self.pairs, self.clades
+        kernels.log_density(
+            children, taxon_keys(self.n_taxa), np.empty(2 * self.n_taxa - 2, dtype=np.int32), p.keys, p.start, self.pair_share,
+            p.child, p.probability, c.keys, c.start, c.child, c.probability, self.floor, out,
+        )  # fmt: skip
+        return out
+
+
+def fit(
+    children: NDArray[np.int32], weights: NDArray[np.float64], floor: float = 1e-4, sharing: float = 10.0
+) -> SubsplitLaw:
+    """The law with the weighted frequencies of the given trees.
+
+    `weights` are counts of trees: where a pair of clade and sister has been seen with weight N, its own frequencies get the share
+    N/(N + sharing) and those of the clade beside any sister the rest.
+    """
+    n_trees, n_inner, _ = children.shape
+    n_taxa = n_inner + 2
+    size = n_trees * n_inner
+    pair, clade, child = (np.empty(size, dtype=np.uint64) for _ in range(3))
+    bits = np.empty((size, (n_taxa + 63) // 64), dtype=np.uint64)
+    weight = np.empty(size)
+    n_rows = kernels.extract(children, taxon_keys(n_taxa), np.asarray(weights, dtype=np.float64), pair, clade, child, bits, weight)
+    used = slice(0, n_rows)
+    pairs = _table(pair[used], child[used], bits[used], weight[used])
+    clades = _table(clade[used], child[used], bits[used], weight[used])
+    return SubsplitLaw(n_taxa, pairs, pairs.total / (pairs.total + sharing), clades, floor)
+
+
+def _table(
+    key: NDArray[np.uint64], child: NDArray[np.uint64], bits: NDArray[np.uint64], weight: NDArray[np.float64]
+) -> _Table:
+    """Sum the weights of equal (key, child) and normalise within each key."""
+    order = np.lexsort((child, key))
+    key, child = key[order], child[order]
+    new_row = np.ones(len(key), dtype=bool)
+    new_row[1:] = (key[1:] != key[:-1]) | (child[1:] != child[:-1])
+    rows = np.flatnonzero(new_row)
+    sums = np.add.reduceat(weight[order], rows) if len(rows) else np.zeros(0)
+    row_key = key[rows]
+    new_key = np.ones(len(rows), dtype=bool)
+    new_key[1:] = row_key[1:] != row_key[:-1]
+    first = np.flatnonzero(new_key)
+    start = np.append(first, len(rows)).astype(np.int64)
+    total = np.add.reduceat(sums, first) if len(first) else np.zeros(0)
+    probability = sums / np.repeat(total, np.diff(start))
+    return _Table(row_key[first], start, child[rows], probability, np.ascontiguousarray(bits[order][rows]), total)
