@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import edges, pruning
+from vaiphy.kernels import schedule as schedules
 from vaiphy.model import MAX_LENGTH, MIN_LENGTH, decay
 from vaiphy.parallel import chunks, map_threads
 from vaiphy.tree import Tree
@@ -27,22 +28,17 @@ class Schedule:
         return int(self.order[-1])
 
 
-def schedule(parent: NDArray[np.int32]) -> Schedule:
-    """The schedule of a parent array."""
+def schedule(parent: NDArray[np.int32], n_taxa: int, allow_dangling: bool = False) -> Schedule:
+    """The schedule of a parent array whose first `n_taxa` vertices are observed.
+
+    Internal vertices with no taxon at or below them are left out, or refused unless `allow_dangling`.
+    """
     n_vertices = len(parent)
-    below = np.flatnonzero(parent >= 0).astype(np.int32)
-    child = below[np.argsort(parent[below], kind="stable")]
-    start = np.zeros(n_vertices + 1, dtype=np.int32)
-    start[1:] = np.cumsum(np.bincount(parent[below], minlength=n_vertices))
-    order = []
-    stack = [int(np.flatnonzero(parent < 0)[0])]
-    starts, children = start.tolist(), child.tolist()
-    while stack:
-        vertex = stack.pop()
-        if starts[vertex + 1] > starts[vertex]:
-            order.append(vertex)
-            stack.extend(children[starts[vertex] : starts[vertex + 1]])
-    return Schedule(np.array(order[::-1], dtype=np.int32), start, child)
+    order, start, child = (np.empty(size, dtype=np.int32) for size in (n_vertices, n_vertices + 1, n_vertices))
+    n_order, n_dangling = schedules.from_parent(parent, n_taxa, order, start, child)
+    if n_dangling and not allow_dangling:
+        raise ValueError("the tree has internal vertices without any taxon behind them; remove them first")
+    return Schedule(order[:n_order], start, child)
 
 
 def log_likelihood(tree: Tree, patterns: SitePatterns) -> float:
@@ -54,16 +50,20 @@ def log_likelihood(tree: Tree, patterns: SitePatterns) -> float:
 def log_likelihoods(
     parents: NDArray[np.int32], lengths: NDArray[np.float64], patterns: SitePatterns, threads: int = 1
 ) -> NDArray[np.float64]:
-    """Log-likelihoods of many trees, given as rows of parent arrays (T, n_vertices) and lengths (T, n_vertices)."""
+    """Log-likelihoods of many trees, given as rows of parent arrays (T, n_vertices) and lengths (T, n_vertices).
+
+    Any root and any degrees, dangling internal vertices included (they contribute a factor of one).
+    """
     n_trees, n_vertices = parents.shape
     result = np.empty(n_trees)
-    tips, counts = patterns.tips, patterns.counts
+    tips, counts, n_taxa = patterns.tips, patterns.counts, patterns.n_taxa
+    parents = np.ascontiguousarray(parents, dtype=np.int32)
 
     def run(part: slice) -> None:
         work = np.empty((n_vertices, 4, pruning.BLOCK))
         log_scale = np.empty(pruning.BLOCK)
         for i in range(part.start, part.stop):
-            s = schedule(parents[i])
+            s = schedule(parents[i], n_taxa, allow_dangling=True)
             pending = np.full(n_vertices, -1, dtype=np.int64)
             us = np.exp(-4.0 / 3.0 * lengths[i])
             result[i] = pruning.log_likelihood(s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
@@ -98,7 +98,7 @@ class BranchTerms:
 def branch_terms(tree: Tree, patterns: SitePatterns) -> BranchTerms:
     """Per branch and pattern: the likelihood as a function of the branch's own u is proportional to 1 + u*ratio."""
     _check(tree, patterns)
-    s = schedule(tree.parent)
+    s = schedule(tree.parent, tree.n_taxa)
     us = _decays(tree)
     below, above, ratio, stack, position = _workspace(tree.n_vertices, patterns.n_patterns)
     edges.fill_below(s.order, s.start, s.child, us, patterns.tips, below)
@@ -139,12 +139,12 @@ def optimise(
 ) -> tuple[Tree, float]:
     """Maximum-likelihood (or, with a prior rate, maximum-posterior) branch lengths by coordinate Newton sweeps.
 
-    Unknown lengths start at 0.05. Stops when no length changes by more than `tolerance` relative to itself. Returns the tree
-    and its log-likelihood (without the prior).
+    Unknown lengths start at 0.05. Stops when no length changes by more than `tolerance` relative to itself. Returns
+    the tree and its log-likelihood (without the prior).
     """
     _check(tree, patterns, lengths_known=False)
     length = np.where(np.isfinite(tree.length), tree.length, 0.05)
-    s = schedule(tree.parent)
+    s = schedule(tree.parent, tree.n_taxa)
     us = np.clip(decay(length), U_LOW, U_HIGH)
     edges.optimise(
         s.order, s.start, s.child, us, patterns.tips, patterns.counts, 0.75 * prior_rate, U_LOW, U_HIGH, tolerance, max_sweeps,
