@@ -37,13 +37,16 @@ class Batch:
         """Write one file under a temporary name."""
         temporary = path.with_name(f".{path.name}.tmp")  # always the same, so a killed run leaves nothing that stays
         self._pending.append((temporary, path))
-        with open(temporary, "wb") as stream:
-            if callable(content):
-                content(stream)
-            else:
-                stream.write(content.encode() if isinstance(content, str) else content)
-            stream.flush()
-            os.fsync(stream.fileno())
+        try:
+            with open(temporary, "wb") as stream:
+                if callable(content):
+                    content(stream)
+                else:
+                    stream.write(content.encode() if isinstance(content, str) else content)
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as problem:
+            raise OSError(problem.errno, problem.strerror or str(problem), str(path)) from None
 
     def commit(self) -> None:
         """Give all files their names."""
@@ -80,13 +83,19 @@ def write_file(path: Path, content: str | bytes | Callable[[IO[bytes]], object])
 
 def save(path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
     """Write a checkpoint; raises OSError and leaves the earlier one if that cannot be done."""
+    with batch() as files:
+        write_checkpoint(files, path, header, arrays)
+
+
+def write_checkpoint(files: Batch, path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray]) -> None:
+    """A checkpoint as one of several files that appear together."""
     text = json.dumps({"format": FORMAT, **header}, sort_keys=True).encode()
     named: dict[str, Any] = {_HEADER: np.frombuffer(text, dtype=np.uint8)}
     for name, array in arrays.items():
         if np.asarray(array).dtype.hasobject:
             raise TypeError(f"{name}: arrays of Python objects cannot be saved")
         named[f"state/{name}"] = array
-    write_file(path, lambda stream: np.savez(stream, **named))
+    files.write(path, lambda stream: np.savez(stream, **named))
 
 
 def load(path: Path) -> tuple[dict[str, Any], dict[str, NDArray]]:

@@ -6,6 +6,9 @@ from typing import Any
 
 from vaiphy.errors import InputError
 
+#: Settings that change the files but not the sample they are made from.
+OUTPUT_ONLY = frozenset({"outgroup", "n_trees"})
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -52,10 +55,10 @@ class Settings:
         return cls(**values)
 
 
-def differences(before: Settings, now: Settings) -> list[str]:
-    """What two settings differ in, in words."""
+def differences(before: Settings, now: Settings) -> list[tuple[str, str]]:
+    """What two settings differ in: the name of the field, and the difference in words."""
     return [
-        f"{field.name.replace('_', ' ')} {_say(getattr(before, field.name))}, now {_say(getattr(now, field.name))}"
+        (field.name, f"{field.name.replace('_', ' ')} {_say(getattr(before, field.name))}, now {_say(getattr(now, field.name))}")
         for field in fields(Settings)
         if getattr(before, field.name) != getattr(now, field.name)
     ]

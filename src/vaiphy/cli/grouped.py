@@ -1,0 +1,57 @@
+"""Options in groups, the everyday ones first, and values people write in several ways."""
+
+import re
+from typing import Any
+
+import click
+
+from vaiphy.parallel import available_threads
+
+
+class GroupedCommand(click.Command):
+    """A command whose help lists its options under headings, in the order in which they were declared."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                groups.setdefault(getattr(parameter, "group", "Other options"), []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+class GroupedOption(click.Option):
+    """An option with a heading."""
+
+    def __init__(self, *args: Any, group: str = "Other options", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+class Threads(click.ParamType):
+    """A number of threads, or "auto" for all cores."""
+
+    name = "N|auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if str(value).lower() == "auto":
+            return available_threads()
+        if not re.fullmatch(r"[1-9][0-9]{0,3}", str(value)):
+            self.fail(f"{value!r} is neither a number of threads nor 'auto'", param, ctx)
+        return int(value)
+
+
+class Duration(click.ParamType):
+    """A time: seconds, or with a unit as in 90s, 10m, 2h."""
+
+    name = "TIME"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, int | float):
+            return float(value)
+        found = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)\s*([smhd]?)", str(value).strip().lower())
+        if found is None or float(found[1]) == 0:
+            self.fail(f"{value!r} is no time; write seconds, or 90s, 10m, 2h", param, ctx)
+        return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]

@@ -1,0 +1,78 @@
+"""Progress on the screen: a bar on a terminal, plain lines otherwise; always on standard error."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from vaiphy.outcome import Progress
+from vaiphy.runlog import describe
+from vaiphy.runner import Listener
+
+#: Seconds between two plain lines.
+EVERY = 5.0
+
+
+@contextmanager
+def shown(quiet: bool) -> Iterator[Listener]:
+    """A listener that shows what it hears while the context lasts."""
+    if quiet:
+        yield Listener()
+    elif sys.stderr.isatty():
+        with _bar() as listener:
+            yield listener
+    else:
+        yield _lines()
+
+
+def remaining(fraction: float, seconds: float) -> str:
+    """Time left, from the share done so far."""
+    if not 0.02 < fraction < 1:
+        return ""
+    left = seconds * (1 - fraction) / fraction
+    if left < 90:
+        return f"about {left:.0f} s left"
+    return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"
+
+
+def _lines() -> Listener:
+    began = time.monotonic()
+    last: dict[str, Any] = {"stage": "", "when": -EVERY}
+
+    def progress(now: Progress) -> None:
+        seconds = time.monotonic() - began
+        if now.stage != last["stage"] or seconds - last["when"] >= EVERY:
+            last.update(stage=now.stage, when=seconds)
+            left = remaining(now.progress, seconds)
+            click.echo(f"{seconds:7.1f} s  {describe(now)}" + (f"  ({left})" if left else ""), err=True)
+
+    return Listener(lambda line: click.echo(line, err=True), progress)
+
+
+@contextmanager
+def _bar() -> Iterator[Listener]:
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True, highlight=False)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=30),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}", markup=False),
+    )
+    began = time.monotonic()
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting", total=1.0, note="")
+
+        def progress(now: Progress) -> None:
+            parts = [describe(now).split(" %", 1)[1].strip(), remaining(now.progress, time.monotonic() - began)]
+            bar.update(task, completed=now.progress, description=now.stage, note="  ".join(p for p in parts if p))
+
+        yield Listener(lambda line: console.print(line, markup=False, soft_wrap=True), progress)

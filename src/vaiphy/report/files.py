@@ -1,0 +1,208 @@
+"""All files of a run: their names, what is in them, and their content."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from vaiphy.analysis import Analysis, equal_weights
+from vaiphy.consensus import summary_tree
+from vaiphy.formats import results
+from vaiphy.formats.newick import quoted
+from vaiphy.likelihood import log_likelihoods
+from vaiphy.model import Prior, log_n_unrooted
+from vaiphy.posterior import SplitTable
+from vaiphy.report.text import text_report
+from vaiphy.tree import Split, Tree
+from vaiphy.treesample import TreeSample
+
+#: Version of the layout of PREFIX.json.
+JSON_VERSION = 1
+#: Splits with less support are left out of .splits.tsv and .json; topologies beyond this many out of .trprobs.
+MIN_SUPPORT, MAX_TOPOLOGIES = 0.001, 5000
+
+SUFFIXES = {
+    ".vaiphy": "this report, to read",
+    ".html": "the report as a page with an interactive tree",
+    ".json": "all figures, for programs",
+    ".contree": "majority-rule consensus, Newick with support",
+    ".con.tre": "majority-rule consensus, NEXUS with annotations as MrBayes writes them, vertices named",
+    ".mcc.tre": "maximum clade credibility tree, likewise",
+    ".trees.nwk": "equal-weight sample of the posterior, Newick",
+    ".run1.t": "equal-weight sample of each replicate, as MrBayes writes it (.run1.t, .run2.t, ...)",
+    ".run1.p": "log-likelihood, log-prior and tree length of each replicate (.run1.p, .run2.p, ...)",
+    ".trprobs": "topologies by falling probability, as MrBayes writes them",
+    ".splits.tsv": "every split: support and branch length",
+    ".state.gz": "ancestral states at the vertices of the tree in .con.tre",
+    ".log": "what was printed while running",
+    ".ckpt": "checkpoint; also what `vaiphy report` reads",
+}
+
+
+def contents(analysis: Analysis, name: str) -> Iterator[tuple[str, str | bytes]]:
+    """Suffix and content of each file but the page, the log and the checkpoint; `name` is the prefix without folder."""
+    note = _note(analysis)
+    yield ".json", results.json_text(json_value(analysis))
+    if analysis.posterior is not None and analysis.consensus is not None and analysis.credible_tree is not None:
+        yield from _summaries(analysis, note)
+    if analysis.trees is not None and analysis.outcome.sample is not None:
+        names = [quoted(taxon) for taxon in analysis.patterns.taxa]
+        yield ".trees.nwk", "\n".join(results.newick_lines(analysis.trees, names)) + "\n"
+        for r in range(int(analysis.outcome.sample.replicate.max()) + 1):
+            sample = equal_weights(analysis.outcome.sample.of_replicate(r), analysis.settings.n_trees)
+            yield f".run{r + 1}.t", results.tree_file(sample, note)
+            yield f".run{r + 1}.p", results.parameter_file(_parameters(sample, analysis), f"{analysis.settings.seed}")
+    elif analysis.labelled_trees:
+        names = [quoted(taxon) for taxon in analysis.patterns.taxa]
+        yield ".trees.nwk", "".join(results.annotated(tree, names, labels=True) + "\n" for tree in analysis.labelled_trees)
+    if analysis.states is not None:
+        states = analysis.states
+        tree_file = ".trees.nwk" if analysis.outcome.labelled is not None else ".con.tre"
+        comments = [
+            f"Ancestral states at the vertices named in {name}{tree_file}; {note}",
+            "Averages over the posterior of the trees that have the vertex's clade. State: the most probable base, - if "
+            "none has probability 0.5.",
+        ]
+        yield ".state.gz", results.states_file(states.names, states.probability, states.site_pattern, comments)
+    yield ".vaiphy", text_report(analysis, written_files(analysis, name))
+
+
+def written_files(analysis: Analysis, name: str) -> dict[str, str]:
+    """Names of the files of this run, with what is in them."""
+    absent: set[str] = set()
+    if analysis.outcome.sample is None:
+        absent |= {".run1.t", ".run1.p"}
+    if analysis.posterior is None:
+        absent |= {".contree", ".con.tre", ".mcc.tre", ".trees.nwk", ".trprobs", ".splits.tsv", ".state.gz"}
+    what = dict(SUFFIXES)
+    if analysis.outcome.labelled is not None:
+        what[".trees.nwk"] = "equal-weight sample of labelled multifurcating trees, Newick with vertex names"
+        what[".state.gz"] = "ancestral states at the vertices named in .trees.nwk"
+    return {name + suffix: text for suffix, text in what.items() if suffix not in absent}
+
+
+def json_value(analysis: Analysis) -> dict[str, Any]:
+    """What PREFIX.json holds (docs/formats-out.md)."""
+    posterior, patterns = analysis.posterior, analysis.patterns
+    return {
+        "format": JSON_VERSION,
+        "version": analysis.provenance.version,
+        "command": analysis.provenance.command,
+        "seed": analysis.settings.seed,
+        "threads": analysis.provenance.threads,
+        "settings": analysis.settings.to_json(),
+        "input": {
+            "file": analysis.provenance.file,
+            "sha256": analysis.provenance.sha256,
+            "n_taxa": patterns.n_taxa,
+            "n_sites": patterns.n_sites,
+            "n_patterns": patterns.n_patterns,
+        },
+        "complete": analysis.complete,
+        "estimates": {name: asdict(value) for name, value in analysis.outcome.estimates.items()},
+        "elbo": analysis.outcome.elbo,
+        "trust": {"ok": analysis.trust_ok, "reasons": list(analysis.reasons)},
+        "asdsf": None if posterior is None else posterior.asdsf,
+        "topologies": None
+        if posterior is None
+        else {
+            "sampled": len(posterior.topologies),
+            "best": float(posterior.topologies.probability[0]),
+            "credible_50": posterior.topologies.credible_set(0.5),
+            "credible_95": posterior.topologies.credible_set(0.95),
+        },
+        "tree_length": None if posterior is None else dict(zip(("mean", "lower", "upper"), posterior.tree_length)),
+        "taxa": list(patterns.taxa),
+        "splits": [] if posterior is None else _split_records(posterior.splits),
+        "timings": {stage: round(seconds, 3) for stage, seconds in analysis.timings.items()},
+        "warnings": list(analysis.warnings),
+    }
+
+
+def mrbayes_annotations(table: SplitTable) -> dict[Split, dict[str, Any]]:
+    """What MrBayes writes at each split, by its own names."""
+    out: dict[Split, dict[str, Any]] = {}
+    low, high = table.replicate_support.min(axis=0), table.replicate_support.max(axis=0)
+    deviation = np.nan_to_num(table.deviation)
+    for i, split in enumerate(table.splits):
+        p, sd = float(table.support[i]), float(deviation[i])
+        values: dict[str, Any] = {
+            "prob": p,
+            "prob_stddev": sd,
+            "prob_range": (float(low[i]), float(high[i])),
+            "prob(percent)": f"{100 * p:.0f}",
+            "prob+-sd": f"{100 * p:.0f}+-{100 * sd:.0f}",
+        }
+        if np.isfinite(table.mean[i]):
+            values |= {
+                "length_mean": float(table.mean[i]),
+                "length_median": float(table.median[i]),
+                "length_95%HPD": (float(table.hpd_lower[i]), float(table.hpd_upper[i])),
+            }
+        out[split] = values
+    return out
+
+
+def split_columns(table: SplitTable, minimum: float = MIN_SUPPORT) -> dict[str, list[Any]]:
+    """The columns of .splits.tsv."""
+    rows = [i for i in range(len(table)) if table.support[i] >= minimum]
+    n = len(table.taxa)
+    columns: dict[str, list[Any]] = {
+        "split": [results.split_pattern(table.splits[i], n) for i in rows],
+        "support": [float(table.support[i]) for i in rows],
+        "sd_between_replicates": [float(table.deviation[i]) for i in rows],
+    }
+    names = ("mean", "median", "lower", "upper", "hpd_lower", "hpd_upper")
+    columns |= {f"length_{key}": [float(getattr(table, key)[i]) for i in rows] for key in names}
+    columns |= {f"support_{r + 1}": [float(row[i]) for i in rows] for r, row in enumerate(table.replicate_support)}
+    columns["size"] = [table.splits[i].bit_count() for i in rows]
+    columns["taxa"] = [results.member_list(table.members(i)) for i in rows]
+    return columns
+
+
+def _summaries(analysis: Analysis, note: str) -> Iterator[tuple[str, str]]:
+    posterior, consensus, credible = analysis.posterior, analysis.consensus, analysis.credible_tree
+    assert posterior is not None
+    assert consensus is not None
+    assert credible is not None
+    taxa = analysis.patterns.taxa
+    known = mrbayes_annotations(posterior.splits)
+    yield ".contree", results.annotated(consensus, [quoted(taxon) for taxon in taxa], support=True) + "\n"
+    yield ".con.tre", results.summary_file("con_50_majrule", consensus, known, note)
+    yield ".mcc.tre", results.summary_file("maximum_clade_credibility", credible, known, note)
+    table = posterior.topologies
+    shown = min(len(table), MAX_TOPOLOGIES)
+    trees = (_topology_tree(taxa, table.topologies[i]) for i in range(shown))
+    yield ".trprobs", results.topology_file(taxa, trees, table.probability[:shown], note)
+    yield ".splits.tsv", results.table(split_columns(posterior.splits))
+
+
+def _split_records(table: SplitTable) -> list[dict[str, Any]]:
+    columns = split_columns(table)
+    del columns["taxa"]
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+def _topology_tree(taxa: tuple[str, ...], topology: frozenset[Split]) -> Tree:
+    support = dict.fromkeys(topology, 1.0)
+    return summary_tree(taxa, sorted(topology), support, {})
+
+
+def _parameters(sample: TreeSample, analysis: Analysis) -> dict[str, np.ndarray]:
+    """Log-likelihood, log-prior and tree length of each tree; a tree that is repeated is computed once."""
+    branches = sample.lengths[:, 1:]
+    unique, first, inverse = np.unique(branches, axis=0, return_index=True, return_inverse=True)
+    del unique
+    likelihood = log_likelihoods(
+        sample.parents[sample.topology[first]], sample.lengths[first], analysis.patterns, analysis.provenance.threads
+    )[inverse.ravel()]
+    prior = Prior(analysis.settings.prior_rate)
+    log_prior = np.array([prior.log_density(row) for row in branches]) - log_n_unrooted(sample.n_taxa)
+    return {"LnL": likelihood, "LnPr": log_prior, "TL": branches.sum(axis=1)}
+
+
+def _note(analysis: Analysis) -> str:
+    """What every file says of itself; a result that cannot be trusted says so everywhere."""
+    state = "" if analysis.trust_ok else f"; NOT TO BE TRUSTED: {'; '.join(analysis.reasons)}"
+    return f"VaiPhy {analysis.provenance.version}, {analysis.provenance.file}, seed {analysis.settings.seed}{state}"

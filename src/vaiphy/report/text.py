@@ -1,0 +1,122 @@
+"""PREFIX.vaiphy: the report to read."""
+
+from math import isfinite
+
+from vaiphy.analysis import Analysis
+from vaiphy.posterior import Posterior
+from vaiphy.report import words
+from vaiphy.report.drawing import draw
+
+#: Rows of the tables; the files have all of them.
+MAX_SPLITS, MAX_TOPOLOGIES = 60, 10
+
+
+def text_report(analysis: Analysis, files: dict[str, str]) -> str:
+    """The whole report; `files` maps the names of the other files to what is in them."""
+    parts = [
+        f"VaiPhy {analysis.provenance.version}: {words.METHOD_NAMES[analysis.settings.method]}",
+        _section("RESULT", _result(analysis)),
+        _section("INPUT", _input(analysis)),
+        _section("EVIDENCE", _evidence(analysis)),
+    ]
+    posterior = analysis.posterior
+    if posterior is not None and analysis.consensus is not None:
+        parts += [
+            _section("CONSENSUS TREE", _consensus(analysis)),
+            _section("SPLITS", _splits(posterior)),
+            _section("TOPOLOGIES", _topologies(posterior)),
+        ]
+    paragraph, citations = words.methods_paragraph(analysis)
+    width = max(map(len, files), default=0)
+    parts += [
+        _section("METHODS PARAGRAPH", _wrapped(paragraph) + "\n\n" + "\n".join(_wrapped(c, "  ") for c in citations)),
+        _section("FILES", "\n".join(f"{name:{width}}  {what}" for name, what in files.items())),
+        _section("TO REPRODUCE", f"{analysis.provenance.command}\n(seed {analysis.settings.seed})"),
+    ]
+    return "\n".join(parts)
+
+
+def _section(title: str, body: str) -> str:
+    return f"\n{title}\n{'-' * len(title)}\n\n{body}\n"
+
+
+def _result(analysis: Analysis) -> str:
+    lines = [words.headline(analysis) + ".", words.verdict(analysis)]
+    lines += [f"  - {reason}" for reason in analysis.reasons]
+    lines += [words.trees_sentence(analysis)]
+    lines += [f"Warning: {warning}" for warning in analysis.warnings]
+    return "\n".join(_wrapped(line, "    " if line.startswith("  -") else "") for line in lines)
+
+
+def _input(analysis: Analysis) -> str:
+    patterns, source = analysis.patterns, analysis.provenance
+    return (
+        f"File:      {source.file}\nSHA-256:   {source.sha256}\n"
+        f"Alignment: {patterns.n_taxa} taxa, {patterns.n_sites} sites, {patterns.n_patterns} distinct patterns, "
+        f"{100 * analysis.missing_share:.1f} % gaps or missing data"
+    )
+
+
+def _evidence(analysis: Analysis) -> str:
+    lines = []
+    for name, value in analysis.outcome.estimates.items():
+        lines.append(f"{words.ESTIMATE_NAMES.get(name, name)}: {words.number(value)}")
+        lines.append(f"    target:     {value.target}")
+        lines.append(f"    samples:    {value.n_samples}, effective {value.ess:.0f}")
+        lines.append(f"    Pareto k:   {value.pareto_k:.2f} (above 0.7 the estimate cannot be trusted)")
+        if value.replicates:
+            lines.append("    replicates: " + "  ".join(f"{x:.3f}" for x in value.replicates))
+    if isfinite(analysis.outcome.elbo):
+        lines.append(f"Evidence lower bound (ELBO) of the final proposal: {analysis.outcome.elbo:.2f}")
+    return "\n".join(lines)
+
+
+def _consensus(analysis: Analysis) -> str:
+    assert analysis.consensus is not None
+    rooting = f"beside {', '.join(analysis.settings.outgroup)}" if analysis.settings.outgroup else "at the first taxon"
+    return (
+        "Majority-rule consensus, mean branch lengths, support in per cent. The tree is unrooted; it is drawn\n"
+        f"with its root {rooting}.\n\n" + draw(analysis.consensus)
+    )
+
+
+def _splits(posterior: Posterior) -> str:
+    table = posterior.splits
+    rows = range(table.n_trivial, min(len(table), table.n_trivial + MAX_SPLITS))
+    lines = ["support   sd      length  (95 % interval)      taxa on the smaller side"]
+    for row in rows:
+        members = table.members(row)
+        if 2 * len(members) > len(table.taxa):
+            inside = set(members)
+            members = tuple(name for name in table.taxa if name not in inside)
+        listed = ", ".join(members[:8]) + (f", ... ({len(members)} taxa)" if len(members) > 8 else "")
+        deviation = table.deviation[row]
+        lines.append(
+            f"{table.support[row]:.4f}  {deviation if isfinite(deviation) else 0:.4f}  {table.mean[row]:.5f} "
+            f"({table.lower[row]:.5f}-{table.upper[row]:.5f})  {listed}"
+        )
+    left = len(table) - table.n_trivial - len(rows)
+    if left > 0:
+        lines.append(f"... and {left} more, in the .splits.tsv file as far as they have a support of 0.001")
+    if isfinite(posterior.asdsf):
+        lines += ["", f"Average standard deviation of split frequencies between replicates: {posterior.asdsf:.4f}"]
+    return "\n".join(lines)
+
+
+def _topologies(posterior: Posterior) -> str:
+    table = posterior.topologies
+    total, lines = 0.0, ["  rank  probability  cumulative"]
+    for rank in range(min(len(table), MAX_TOPOLOGIES)):
+        total += table.probability[rank]
+        lines.append(f"{rank + 1:6d}  {table.probability[rank]:11.4f}  {min(total, 1.0):10.4f}")
+    if len(table) > MAX_TOPOLOGIES:
+        lines.append(f"   ... and {len(table) - MAX_TOPOLOGIES} more")
+    for level in (0.5, 0.95):
+        lines.append(f"{100 * level:.0f} % credible set: {table.credible_set(level)} topologies")
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    import textwrap
+
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

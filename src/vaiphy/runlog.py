@@ -1,0 +1,99 @@
+"""PREFIX.log, and the lock that keeps two runs from using one prefix at the same time."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from vaiphy.errors import InputError
+from vaiphy.outcome import Progress
+
+try:
+    import fcntl
+except ImportError:  # not a Unix system: there is no lock
+    fcntl = None  # type: ignore[assignment]
+
+#: Seconds between two lines of progress in the log.
+LOG_EVERY = 10.0
+
+
+class RunLog:
+    """Lines with the seconds since the start, to a file if there is one; a log that cannot be written stops no run."""
+
+    def __init__(self, path: Path | None, append: bool = False) -> None:
+        self._began = time.monotonic()
+        self._last = ("", -LOG_EVERY)
+        self._stream: IO[str] | None = None
+        if path is not None:
+            self._stream = open(path, "a" if append else "w", buffering=1, encoding="utf-8")  # noqa: SIM115
+            self.write(f"--- {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC")
+
+    def __enter__(self) -> "RunLog":
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        if problem[1] is not None:
+            self.write(f"ended by {type(problem[1]).__name__}: {problem[1]}")
+        if self._stream is not None:
+            with suppress(OSError):
+                self._stream.close()
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def write(self, line: str) -> None:
+        if self._stream is not None:
+            with suppress(OSError):
+                self._stream.write(f"{self.elapsed:9.1f} s  {line}\n")
+
+    def tee(self, say: Callable[[str], None]) -> Callable[[str], None]:
+        """Say and log."""
+
+        def both(line: str) -> None:
+            self.write(line)
+            say(line)
+
+        return both
+
+    def progress(self, tell: Callable[[Progress], None]) -> Callable[[Progress], None]:
+        """Tell, and log now and then and whenever the stage changes."""
+
+        def both(progress: Progress) -> None:
+            stage, when = self._last
+            if progress.stage != stage or self.elapsed - when > LOG_EVERY:
+                self._last = (progress.stage, self.elapsed)
+                self.write(describe(progress))
+            tell(progress)
+
+        return both
+
+
+def describe(progress: Progress) -> str:
+    """One line of progress."""
+    text = f"{progress.stage}  {100 * progress.progress:.0f} %"
+    if progress.log_evidence == progress.log_evidence:
+        text += f"  log evidence {progress.log_evidence:.2f}"
+        if progress.std_error == progress.std_error:
+            text += f" ± {progress.std_error:.2f}"
+    return text + (f"  {progress.message}" if progress.message else "")
+
+
+@contextmanager
+def locked(prefix: Path) -> Iterator[None]:
+    """Holds PREFIX.lock while a run uses the prefix; the system releases it when the process ends, however it ends."""
+    path = prefix.with_name(f".{prefix.name}.lock")
+    with open(path, "w") as stream:
+        if fcntl is not None:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{prefix}: another run with this prefix is going on; choose another --prefix") from None
+            except OSError:
+                pass  # a file system without locks
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
