@@ -58,6 +58,8 @@ class Particles:
         return self.target.statement(self.patterns.n_taxa)
 
 
+import os
+ALPHA = float(os.environ.get('ALPHA','1'))
 def run(
     patterns: SitePatterns,
     proposal: Proposal,
@@ -75,6 +77,7 @@ def run(
         raise ValueError(f"at least one particle is needed, not {n_particles}")
     folded = fold_states(patterns)
     forest = forests.begin(folded, n_particles, threads)
+    proposal = proposal.begin(forest, target)
     chance, *pieces = streams(rng, 1 + -(-n_particles // CHUNK))
     n_ranks = patterns.n_taxa - 1
     log_weights = np.zeros(n_particles)  # untwisted, since the last resampling, up to a constant
@@ -128,5 +131,5 @@ def extend(
     gain += target.log_length_prior(drawn.lengths, last)
     gain += log_backward(proposal.merger.backward, target, forest)
     if drawn.log_volume is not None:
-        log_volume += drawn.log_volume
+        log_volume += drawn.log_volume - ALPHA * merger.log_q
     return gain - merger.log_q - drawn.log_q

@@ -66,3 +66,7 @@ class Proposal:
     lengths: LengthProposal
     look_ahead: LookAhead | None = None
     name: str = field(default="")
+
+    def begin(self, forest: Forest, target: Target) -> "Proposal":
+        """The proposal for one run; one that keeps notes on its particles starts them here."""
+        return self
