@@ -15,7 +15,6 @@ from vaiphy.kernels import binary
 from vaiphy.kernels import gamma as kernels
 from vaiphy.likelihood import U_HIGH, U_LOW
 from vaiphy.parallel import chunks, map_threads, streams
-from vaiphy.topology.subsplit import taxon_keys
 
 Floats = NDArray[np.float64]
 Children = NDArray[np.int32]
@@ -96,7 +95,7 @@ def splits_of(children: Children) -> NDArray[np.uint64]:
     """A 64-bit key of the split of every branch, (T, 2n - 2): equal for equal splits in any tree on as many taxa."""
     n_taxa = children.shape[1] + 2
     out = np.empty((len(children), 2 * n_taxa - 2), dtype=np.uint64)
-    binary.clade_hashes(children, taxon_keys(n_taxa), out)
+    binary.clade_hashes(children, binary.taxon_keys(n_taxa), out)
     return out
 
 

@@ -10,6 +10,12 @@ import numpy as np
 from vaiphy.kernels.compile import inlined, kernel
 
 
+def taxon_keys(n_taxa):
+    """The random keys from which clade hashes are made: a function of the number of taxa alone."""
+    keys = np.random.default_rng(0x5EED).integers(1, 2**64 - 1, size=max(n_taxa, 64) + 64, dtype=np.uint64)
+    return keys[: 64 * ((n_taxa + 63) // 64)]
+
+
 @inlined
 def mix(x):
     """A 64-bit finaliser (splitmix64): every bit of the result depends on every bit of x."""

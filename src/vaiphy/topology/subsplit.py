@@ -6,22 +6,19 @@ a small weight, a fair coin for each taxon, so that every topology has positive 
 log-densities sum to one over the (2n - 5)!! topologies.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import subsplit as kernels
-
-
-def taxon_keys(n_taxa: int) -> NDArray[np.uint64]:
-    """The random keys from which clade hashes are made: a function of the number of taxa alone."""
-    keys = np.random.default_rng(0x5EED).integers(1, 2**64 - 1, size=max(n_taxa, 64) + 64, dtype=np.uint64)
-    return keys[: 64 * ((n_taxa + 63) // 64)]
+from vaiphy.kernels.binary import taxon_keys
 
 
 @dataclass(frozen=True)
-class _Table:
+class Table:
+    """Subsplits sorted by key; see `kernels.subsplit`. `total` is the weight seen of each key."""
+
     keys: NDArray[np.uint64]
     start: NDArray[np.int64]
     child: NDArray[np.uint64]
@@ -35,10 +32,22 @@ class SubsplitLaw:
     """Sample topologies with their log-density; log-density of given topologies. Built by `fit`."""
 
     n_taxa: int
-    pairs: _Table
+    pairs: Table
     pair_share: NDArray[np.float64]
-    clades: _Table
+    clades: Table
     floor: float
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        """The law as plain arrays, for `from_arrays`."""
+        arrays: dict[str, NDArray] = {"size": np.array([self.n_taxa]), "floor": np.array([self.floor]), "share": self.pair_share}
+        for prefix, table in (("pair", self.pairs), ("clade", self.clades)):
+            arrays.update({f"{prefix}_{field.name}": getattr(table, field.name) for field in fields(table)})
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray]) -> "SubsplitLaw":
+        pairs, clades = (Table(*(arrays[f"{prefix}_{field.name}"] for field in fields(Table))) for prefix in ("pair", "clade"))
+        return cls(int(arrays["size"][0]), pairs, arrays["share"], clades, float(arrays["floor"][0]))
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
         """n topologies (n, n_taxa - 2, 2), their log-densities, and how many of each one's splits came from the floor."""
@@ -70,13 +79,15 @@ def fit(
     `weights` are counts of trees: where a pair of clade and sister has been seen with weight N, its own frequencies get the share
     N/(N + sharing) and those of the clade beside any sister the rest.
     """
+    seen = weights > 0.0
+    children, weights = np.ascontiguousarray(children[seen]), weights[seen]
     n_trees, n_inner, _ = children.shape
     n_taxa = n_inner + 2
     size = n_trees * n_inner
     pair, clade, child = (np.empty(size, dtype=np.uint64) for _ in range(3))
     bits = np.empty((size, (n_taxa + 63) // 64), dtype=np.uint64)
     weight = np.empty(size)
-    n_rows = kernels.extract(children, taxon_keys(n_taxa), np.asarray(weights, dtype=np.float64), pair, clade, child, bits, weight)
+    n_rows = kernels.extract(children, taxon_keys(n_taxa), weights, pair, clade, child, bits, weight)
     used = slice(0, n_rows)
     pairs = _table(pair[used], child[used], bits[used], weight[used])
     clades = _table(clade[used], child[used], bits[used], weight[used])
@@ -85,7 +96,7 @@ def fit(
 
 def _table(
     key: NDArray[np.uint64], child: NDArray[np.uint64], bits: NDArray[np.uint64], weight: NDArray[np.float64]
-) -> _Table:
+) -> Table:
     """Sum the weights of equal (key, child) and normalise within each key."""
     order = np.lexsort((child, key))
     key, child = key[order], child[order]
@@ -100,4 +111,4 @@ def _table(
     start = np.append(first, len(rows)).astype(np.int64)
     total = np.add.reduceat(sums, first) if len(first) else np.zeros(0)
     probability = sums / np.repeat(total, np.diff(start))
-    return _Table(row_key[first], start, child[rows], probability, np.ascontiguousarray(bits[order][rows]), total)
+    return Table(row_key[first], start, child[rows], probability, np.ascontiguousarray(bits[order][rows]), total)

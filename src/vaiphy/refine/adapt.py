@@ -1,0 +1,165 @@
+"""One replicate's way to a good law over topologies: explore, then draw, weigh and refit in rounds.
+
+The mass of a topology is known without noise, so weights of a round are mass over density under the mixture of the last rounds' laws;
+they are tempered until enough draws count, and the law is refitted. Trees that were found but not drawn (neighbours of good trees) enter with
+their posterior probability. Rounds go on while they learn: no stop while the estimate still moves.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp, normalised
+from vaiphy.refine import explore
+from vaiphy.refine.explore import Archive, Problem
+from vaiphy.topology import subsplit
+from vaiphy.topology.subsplit import SubsplitLaw
+
+Floats = NDArray[np.float64]
+
+STARTS, EXPANSIONS, EXPANSIONS_PER_STEP = 6, 32, 8
+#: Log units below the tree itself within which neighbours are taken in, when exploring and between rounds.
+EXPLORE_MARGIN, ROUND_MARGIN = 8.0, 6.0
+EXPANSIONS_PER_ROUND = 6
+#: Draws of a round while few of them count, and once most do.
+DRAWS_EARLY, DRAWS_LATE = 2500, 1000
+ROUNDS_POOLED = 4
+MIN_ROUNDS, MAX_ROUNDS = 5, 40
+#: Share of the pool that must count after tempering.
+TEMPERED_SHARE = 0.25
+#: A clade keeps this much probability for splits never seen, and this many trees' worth of what it does beside other sisters.
+FLOOR, SHARING = 1e-4, 5.0
+#: Found trees this far below the evidence cannot matter.
+NEGLIGIBLE = 12.0
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round: the law drawn from and the archive places of its draws."""
+
+    law: SubsplitLaw
+    places: NDArray[np.int64]
+
+
+@dataclass
+class Replicate:
+    """State of one replicate: the archive, the current law, the last rounds, and a trace (estimate, effective share) per round."""
+
+    index: int
+    archive: Archive
+    n_steps: int = 0
+    law: SubsplitLaw | None = None
+    rounds: list[Round] = field(default_factory=list)
+    trace: list[tuple[float, float]] = field(default_factory=list)
+    ready: bool = False
+
+    @property
+    def stage(self) -> str:
+        return "explore" if self.law is None else "adapt"
+
+
+def advance(replicate: Replicate, seed: int, threads: int = 1) -> Replicate:
+    """One bounded piece of work. All chance comes from (seed, replicate, step), so a restored replicate goes on identically."""
+    rng = np.random.default_rng([seed, 1, replicate.index, replicate.n_steps])
+    step = replicate.n_steps
+    if step < STARTS:
+        _climb_from(replicate, step, rng, threads)
+    elif replicate.law is None:
+        _expand_some(replicate, rng, threads)
+        if step + 1 == STARTS + EXPANSIONS // EXPANSIONS_PER_STEP:
+            replicate.law = _first_law(replicate.archive)
+    else:
+        _round(replicate, rng, threads)
+        replicate.ready = _settled(replicate.trace)
+    replicate.n_steps += 1
+    return replicate
+
+
+def _climb_from(replicate: Replicate, start: int, rng: np.random.Generator, threads: int) -> None:
+    """Climb from a starting tree: the data's own BIONJ tree once in all, bootstrapped ones otherwise."""
+    problem = replicate.archive.problem
+    own = replicate.index == 0 and start == 0
+    tree, lengths = explore.climb(problem, *explore.bootstrap_tree(problem, None if own else rng))
+    replicate.archive.add(tree[None], lengths[None], threads)
+
+
+def _expand_some(replicate: Replicate, rng: np.random.Generator, threads: int) -> None:
+    """Take in neighbourhoods of trees drawn by mass at temperature two: good ones, not only the best."""
+    archive = replicate.archive
+    for _ in range(EXPANSIONS_PER_STEP):
+        score = np.array(archive.masses) / 2.0 + rng.gumbel(size=len(archive))
+        score[list(archive.expanded)] = -np.inf
+        if np.isfinite(score.max()):
+            explore.expand(archive, int(score.argmax()), EXPLORE_MARGIN, threads)
+
+
+def _first_law(archive: Archive) -> SubsplitLaw:
+    """From all trees found, by mass, tempered until several of them count."""
+    masses = np.array(archive.masses)
+    _, weights = tempered(masses, min(0.25 * len(masses), 200.0))
+    return subsplit.fit(archive.stack(np.arange(len(masses))), weights * 200.0, FLOOR, SHARING)
+
+
+def _round(replicate: Replicate, rng: np.random.Generator, threads: int) -> None:
+    archive = replicate.archive
+    assert replicate.law is not None
+    late = bool(replicate.trace) and replicate.trace[-1][1] > 0.3
+    trees, _, _ = replicate.law.sample(DRAWS_LATE if late else DRAWS_EARLY, rng)
+    places = archive.add(trees, threads=threads)
+    replicate.rounds = [*replicate.rounds, Round(replicate.law, places)][-ROUNDS_POOLED:]
+
+    drawn, inverse, counts = np.unique(
+        np.concatenate([r.places for r in replicate.rounds]), return_inverse=True, return_counts=True
+    )
+    topologies = archive.stack(drawn)
+    masses = np.array(archive.masses)
+    sizes = np.array([len(r.places) for r in replicate.rounds], dtype=np.float64)
+    densities = np.array([r.law.log_density(topologies) for r in replicate.rounds])
+    mixture = np.logaddexp.reduce(densities + np.log(sizes / sizes.sum())[:, None], axis=0)
+    log_weights = (masses[drawn] - mixture)[inverse.ravel()]
+    estimate = log_mean_exp(log_weights)
+    newest = slice(len(log_weights) - len(places), None)
+    own = masses[places] - densities[-1][inverse.ravel()[newest]]
+    replicate.trace.append((estimate, effective_sample_size(own) / len(own)))
+
+    effective, weights = tempered(log_weights, TEMPERED_SHARE * len(log_weights))
+    by_tree = np.bincount(inverse.ravel(), weights=weights, minlength=len(drawn))
+    extra = np.setdiff1d(np.flatnonzero(masses > estimate - NEGLIGIBLE), drawn)
+    extra_weight = np.exp(masses[extra] - estimate)
+    extra_weight /= max(1.0, extra_weight.sum())
+    replicate.law = subsplit.fit(
+        np.concatenate([topologies, archive.stack(extra)]),
+        np.concatenate([by_tree, extra_weight]) * effective,
+        FLOOR,
+        SHARING,
+    )
+    candidates = np.log(np.maximum(by_tree, 1e-300)) + rng.gumbel(size=len(by_tree))
+    for place in drawn[np.argsort(-candidates)[:EXPANSIONS_PER_ROUND]].tolist():
+        if place not in archive.expanded:
+            explore.expand(archive, place, ROUND_MARGIN, threads)
+
+
+def _settled(trace: list[tuple[float, float]]) -> bool:
+    """Whether rounds have stopped learning: the estimate stands still and either most draws count or no more do than before."""
+    if len(trace) < MIN_ROUNDS:
+        return False
+    if len(trace) >= MAX_ROUNDS:
+        return True
+    estimates = np.array([estimate for estimate, _ in trace])
+    shares = np.array([share for _, share in trace])
+    still = np.ptp(estimates[-3:]) < 0.1
+    if not still:
+        return False
+    if shares[-2:].min() > 0.3:
+        return True
+    return len(trace) >= 14 and shares[-4:].mean() < 1.1 * shares[-8:-4].mean() and np.ptp(estimates[-6:]) < 0.2
+
+
+def tempered(log_weights: Floats, enough: float) -> tuple[float, Floats]:
+    """Normalised weights, flattened by the largest exponent in (0, 1] that leaves an effective size of `enough`; and that size."""
+    power = 1.0
+    while effective_sample_size(power * log_weights) < enough and power > 0.02:
+        power *= 0.9
+    scaled = power * log_weights
+    return effective_sample_size(scaled), np.exp(scaled - log_sum_exp(scaled))
