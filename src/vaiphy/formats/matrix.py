@@ -81,14 +81,17 @@ def sequential(lines: Iterable[Problem], n_taxa: int | None, n_sites: int | None
     rows = list(lines)
     one_line_each = n_sites is None or len(rows) == n_taxa
     records: list[Record] = []
+    size = 0
     for line, text in rows:
-        complete = not records or one_line_each or records[-1].size >= (n_sites or 0)
+        complete = not records or one_line_each or size >= (n_sites or 0)
+        rest = text
         if complete or split.begins_record(text):
             name, rest = split(text)
             records.append(Record(name, line))
-        else:
-            rest = text
-        records[-1].pieces.append((line, split.characters(rest)))
+            size = 0
+        piece = split.characters(rest)
+        records[-1].pieces.append((line, piece))
+        size += len(piece)
     return records
 
 

@@ -60,6 +60,8 @@ def read(text: str, taxa: Sequence[str] | Names | None = None, inner_leaves: boo
     """
     tokens = _tokens(text)
     if taxa is None:
+        if other := next((token[-1] for token in tokens if token[-1]), ""):
+            raise TreeError(_where(other, text))
         taxa = [unquoted(word) for _, mark, word, *_ in tokens if mark in ("(", ",")]
     return _build(tokens, taxa if isinstance(taxa, Names) else Names(taxa), inner_leaves, text)
 

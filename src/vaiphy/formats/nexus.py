@@ -14,6 +14,7 @@ from vaiphy.tree import Tree, TreeError
 _TREE = re.compile(r"\s*\*?\s*('(?:[^'\n]|'')*'|[^\s=\[]+)\s*((?:\[[^\]]*\]\s*)*)=\s*((?:\[[^\]]*\]\s*)*)")
 _WEIGHT = re.compile(r"\[&W\s+([0-9.eE+-]+)\s*(?:/\s*([0-9.eE+-]+)\s*)?\]", re.IGNORECASE)
 _ROOTING = re.compile(r"\[&([RU])\]", re.IGNORECASE)
+_NOTHING = re.compile(r"[\s,]*+\Z")
 _PAIR = re.compile(r"\s*('(?:[^'\n]|'')*'|[^\s,]+)\s+('(?:[^'\n]|'')*'|[^\s,]+)\s*")
 
 
@@ -137,7 +138,7 @@ def _table(command: Command) -> dict[str, str]:
     text = without_comments(command.text)
     table: dict[str, str] = {}
     position = 0
-    while position < len(text) and text[position:].strip(" \t\n,"):
+    while not _NOTHING.match(text, position):
         pair = _PAIR.match(text, position)
         if pair is None:
             raise TreeError(f"line {command.line}: the TRANSLATE table is not a list of pairs 'key name,'")
@@ -145,6 +146,6 @@ def _table(command: Command) -> dict[str, str]:
         position = pair.end()
         if position < len(text) and text[position] == ",":
             position += 1
-        elif text[position:].strip():
+        elif position < len(text):
             raise TreeError(f"line {command.line}: a comma is missing in the TRANSLATE table behind {pair[2]}")
     return table

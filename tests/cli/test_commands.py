@@ -1,0 +1,201 @@
+"""The commands as a user meets them: output, exit status, messages, and that bad input writes nothing."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from vaiphy import cli
+from vaiphy.errors import FailedError, InputError
+from vaiphy.formats import newick, read_alignment, read_trees
+from vaiphy.tree import same_topology
+
+
+def vaiphy(*words, **options):
+    return CliRunner().invoke(cli.main, [str(word) for word in words], catch_exceptions=False, **options)
+
+
+def test_help_lists_the_commands():
+    result = vaiphy("--help")
+    assert result.exit_code == 0
+    for name in ("check", "score", "simulate"):
+        assert f"  {name} " in result.output
+        assert vaiphy(name, "--help").exit_code == 0
+
+
+def test_every_command_of_the_table_is_there():
+    context = click.Context(cli.main)
+    for name in cli.main.list_commands(context):
+        command = cli.main.get_command(context, name)
+        assert command is not None
+        assert command.name == name
+
+
+def test_unknown_command():
+    result = vaiphy("chekc")
+    assert result.exit_code == 2
+    assert "No such command" in result.output
+
+
+def test_check():
+    result = vaiphy("check", "DS1")
+    assert result.exit_code == 0
+    assert "27 taxa, 1949 sites" in result.output
+    assert "Hedges" in result.output
+    assert "Homo_sapiens" in result.output
+    assert vaiphy("check", "DS7").output.count("Microcebus_griseorufus_355") == 2
+
+
+def test_check_json():
+    found = json.loads(vaiphy("check", "DS8", "--json").stdout)
+    assert (found["taxa"], found["sites"], found["patterns"]) == (64, 1008, 406)
+    assert found["identical_sequences"] == [["Stanjemonium_grisellum", "Stanjemonium_fuscescens"]]
+    assert len(found["per_taxon"]) == 64
+    assert sum(found["base_composition"].values()) == pytest.approx(1)
+
+
+def test_check_reads_standard_input():
+    result = vaiphy("check", "-", input=">a\nACGT\n>b\nACGT\n>c\nACGA\n")
+    assert result.exit_code == 0
+    assert "standard input: 3 taxa, 4 sites" in result.output
+
+
+def test_all_problems_on_standard_error(tmp_path):
+    path = tmp_path / "bad.fa"
+    path.write_text(">a\nACGTJ\n>b\nACG\n>a\nACGTA\n")
+    result = vaiphy("check", path)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert [line.split(": ", 1)[0] for line in result.stderr.splitlines()] == ["error"] * 3
+    assert f"{path}, line 2: taxon 'a', column 5: 'J' is no nucleotide code" in result.stderr
+
+
+def test_very_many_problems_are_counted(tmp_path):
+    path = tmp_path / "bad.fa"
+    path.write_text("".join(f">t{k}\nAC{'G' * (k % 2)}!\n" for k in range(300)))
+    result = vaiphy("check", path)
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == cli.MAX_MESSAGES + 1
+    assert "more problems" in result.stderr
+
+
+def test_symbols_on_the_command_line(tmp_path):
+    path = tmp_path / "x.phy"
+    path.write_text("3 4\na ACGT\nb AC..\nc AAAA\n")
+    assert "--matchchar" in vaiphy("check", path).stderr
+    assert json.loads(vaiphy("check", path, "--matchchar", ".", "--json").stdout)["missing_fraction"] == 0
+    assert json.loads(vaiphy("check", path, "--missing", ".", "--json").stdout)["missing_fraction"] == pytest.approx(1 / 6)
+    assert vaiphy("check", path, "--format", "nexus").exit_code == 2
+    assert vaiphy("check", path, "--format", "sequence").exit_code == 2
+
+
+def test_simulate_then_score(tmp_path):
+    prefix = tmp_path / "folder" / "sim"
+    result = vaiphy("simulate", "--taxa", 8, "--sites", 500, "--seed", 3, "--prefix", prefix)
+    assert result.exit_code == 0
+    data, (truth,) = read_alignment(f"{prefix}.fasta"), read_trees(f"{prefix}.tree")
+    assert (data.n_taxa, data.n_sites) == (8, 500)
+    given = float(vaiphy("score", f"{prefix}.fasta", f"{prefix}.tree").stdout)
+    best = vaiphy("score", f"{prefix}.fasta", f"{prefix}.tree", "--optimise").stdout.splitlines()
+    assert given < float(best[0]) < given + 20
+    assert same_topology(newick.read(best[1], data.taxa), newick.read(newick.write(truth.tree), data.taxa))
+    rows = json.loads(vaiphy("score", f"{prefix}.fasta", f"{prefix}.tree", "--json").stdout)
+    assert rows == [{"name": "tree", "log_likelihood": pytest.approx(given, abs=1e-5)}]
+
+
+def test_simulate_does_not_overwrite(tmp_path):
+    prefix = tmp_path / "sim"
+    first = vaiphy("simulate", "--taxa", 5, "--sites", 20, "--format", "nexus", "--prefix", prefix)
+    assert first.exit_code == 0
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(path.name for path in before) == ["sim.nex", "sim.tree"]
+    again = vaiphy("simulate", "--taxa", 6, "--sites", 20, "--format", "nexus", "--prefix", prefix)
+    assert again.exit_code == 2
+    assert "--redo" in again.stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    same = vaiphy("simulate", "--taxa", 5, "--sites", 20, "--format", "nexus", "--prefix", prefix, "--redo")
+    assert same.exit_code == 0
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_simulate_along_a_tree(tmp_path):
+    (tmp_path / "t.tre").write_text("((a:0.1,b:0.1):0.1,c:0.1,d:0.2);")
+    result = vaiphy("simulate", "--tree", tmp_path / "t.tre", "--sites", 30, "--format", "phylip", "--prefix", tmp_path / "x")
+    assert result.exit_code == 0
+    assert read_alignment(tmp_path / "x.phy").taxa == ("a", "b", "c", "d")
+    (tmp_path / "t.tre").write_text("(a,b,c);")
+    assert vaiphy("simulate", "--tree", tmp_path / "t.tre", "--prefix", tmp_path / "y").exit_code == 2
+    assert not (tmp_path / "y.tree").exists()
+
+
+@pytest.fixture
+def four(tmp_path):
+    path = tmp_path / "four.fa"
+    path.write_text(">a x\nACGTACGT\n>b\nACGTACGA\n>c\nACGAAC-T\n>d\nACGAACRT\n")
+    return path
+
+
+def test_score_messages(four, tmp_path):
+    tree = tmp_path / "t.tre"
+    for text, message in (
+        ("((a,b),c,d);", "5 branches without a length; --optimise"),
+        ("((a:1,b:1):1,c:1,d:-1);", "negative branch length"),
+        ("((a:1,b:1):1,c:1,x:1);", "taxon 'x' is not among the 4"),
+        ("((a:1,b:1):1,c:1);", "lacks 1 of the 4 taxa: 'd'"),
+        ("((a:1,b:1:1,c:1);", "t.tre, line 1"),
+    ):
+        tree.write_text(text)
+        result = vaiphy("score", four, tree)
+        assert result.exit_code == 2, text
+        assert message in result.stderr
+        assert result.stdout == ""
+    assert vaiphy("score", four, tmp_path / "nothing.tre").exit_code == 2
+
+
+def test_score_many_trees_and_rooted_ones(four, tmp_path):
+    path, out = tmp_path / "t.nex", tmp_path / "out.tre"
+    one, two = "((a:1,b:1):1,c:1,d:1)", "((a:1,b:1):.4,(c:1,d:1):.6)"
+    path.write_text(f"#NEXUS\nbegin trees;\ntree one = {one};\ntree two = [&R] {two};\nend;\n")
+    lines = vaiphy("score", four, path).stdout.splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["one", "two"]
+    assert lines[0].split("\t")[1] == lines[1].split("\t")[1]  # the same unrooted tree
+    assert vaiphy("score", four, path, "--output", out).exit_code == 2
+    result = vaiphy("score", four, path, "--optimise", "--output", out)
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == 2
+    found = [entry.tree for entry in read_trees(out, ("a", "b", "c", "d"))]
+    assert all(tree.n_vertices == 6 for tree in found)
+    assert np.isfinite(found[0].length).any()
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "message"),
+    [
+        (InputError("one", "two"), 2, "error: one\nerror: two\n"),
+        (FailedError("no luck"), 1, "error: no luck\n"),
+        (PermissionError(13, "Permission denied", "out.txt"), 1, "error: out.txt: Permission denied\n"),
+        (MemoryError(), 1, "error: not enough memory for this job\n"),
+    ],
+)
+def test_exit_status(raised, status, message):
+    @click.group(cls=cli.LazyGroup)
+    def group():
+        raise raised
+
+    group.add_command(click.Command("x"))
+    result = CliRunner().invoke(group, ["check"], catch_exceptions=False)
+    assert result.exit_code == status
+    assert result.stderr == message
+
+
+@pytest.mark.skipif(shutil.which("head") is None, reason="needs head")
+def test_a_closed_pipe_is_no_traceback():
+    command = f"{sys.executable} -c 'from vaiphy.cli import main; main()' check DS8 --json | head -n 1"
+    result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert result.stdout == "{\n"
+    assert "Traceback" not in result.stderr

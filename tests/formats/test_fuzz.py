@@ -1,0 +1,122 @@
+"""Mutated and random bytes at every reader: our error or a sound result, never another exception, never a hang."""
+
+import gzip
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from vaiphy.alignment import AlignmentError
+from vaiphy.formats import FORMATS, parse_alignment, parse_trees
+from vaiphy.formats.files import decode
+from vaiphy.tree import TreeError
+
+ALIGNMENTS = [
+    b">a\nACGT\nRYN-\n>b c\nacgu\n????\n;x\n>c\nACGA\nCC.C\n",
+    b"3 8\na ACGT\nb ACGT\nc ACGA\n\nRYN-\n????\nCCCC\n",
+    b"3 8\nHomo sapieACGTRYN-\nPan trogloACGT????\nGorilla goACGACCCC\n",
+    b"3 8\na\nACGTRYN-\nb\nACGT????\nc\nACGACCCC\n",
+    b"#NEXUS\n[c [n]]\nbegin taxa; dimensions ntax=3; taxlabels a 'b b' c; end;\nbegin data;\ndimensions ntax=3 nchar=8;\n"
+    b"format datatype=dna missing=? gap=- matchchar=. interleave=yes;\nmatrix\na ACGT\n'b b' A..T\nc A{CG}(AT)A\n\n"
+    b"a ACGT\n'b b' ....\nc ACGA\n;\nend;\nbegin mrbayes; set x=1; end;\n",
+]
+TREES = [
+    b"((a:1,b:2)0.9:0.5[&x=1],'c c':1e-3,d)root;\n(a,b,('c c',d));\n",
+    b"#NEXUS\n[ID]\nbegin taxa; dimensions ntax=4; taxlabels a b c 'd d'; end;\nbegin trees;\ntranslate 1 a, 2 b, 3 c, 4 'd d';\n"
+    b"tree one [p=0.1] = [&W 1/3] [&U] ((1:0.1,2:0.2)1.0:1,3[&r={1,2}]:0.1[x],4);\nutree * two = (1,2,3,4);\nend;\n",
+]
+TOKENS = [b"(", b")", b",", b";", b":", b"'", b"''", b'"', b"[", b"]", b"{", b"}", b"=", b"\n", b"\r", b" " * 50, b">",
+          b"#NEXUS", b"matrix", b"begin", b"end;", b"\x00", b"\xff", b"\xc3\xa9", b"999999999999", b"-1", b"0", b"1e999", b"nan",
+          b"[&W 1/0]", b"1_0", "\u0661\u2003\u2028".encode(),
+           b"A" * 100, b"(" * 200, b"." * 30, b"translate", b"interleave", b"nchar=0", b"ntax=0"]  # fmt: skip
+LIMIT = 5.0  # seconds; a reader takes milliseconds for these
+
+
+def mutated(seed, rng):
+    text = bytearray(seed)
+    for _ in range(rng.integers(1, 6)):
+        at, size = int(rng.integers(len(text) + 1)), int(rng.integers(1, 12))
+        kind = rng.integers(6)
+        if kind == 0:
+            del text[at : at + size]
+        elif kind == 1:
+            text[at:at] = TOKENS[rng.integers(len(TOKENS))]
+        elif kind == 2:
+            text[at:at] = text[at : at + size * 4]
+        elif kind == 3:
+            text[at : at + size] = rng.bytes(size)
+        elif kind == 4:
+            del text[at:]
+        else:
+            other = int(rng.integers(len(text) + 1))
+            text[at : at + size], text[other : other + size] = text[other : other + size], text[at : at + size]
+    return bytes(text)
+
+
+def sound_alignment(found):
+    assert found.sites.shape == (len(set(found.taxa)), found.n_sites)
+    assert found.n_taxa >= 3
+    assert ((found.sites > 0) & (found.sites <= 15)).all()
+
+
+def sound_trees(found):
+    for entry in found:
+        assert all(entry.tree.taxa)
+        assert len(entry.tree.postorder) == entry.tree.n_vertices
+        assert not np.isinf(entry.tree.length).any()
+
+
+def throw(content, parse, error, check):
+    start = time.perf_counter()
+    with suppress(error):
+        check(parse(decode(content, "fuzz", error)))
+    assert time.perf_counter() - start < LIMIT
+
+
+@pytest.mark.parametrize("seed", ALIGNMENTS)
+def test_mutated_alignments(seed):
+    rng = np.random.default_rng(len(seed))
+    formats = [None, *FORMATS]
+    for k in range(800):
+        content = mutated(seed, rng)
+        format = formats[k % len(formats)] if k % 3 == 0 else None
+        throw(content, lambda text, format=format: parse_alignment(text, format=format), AlignmentError, sound_alignment)
+
+
+@pytest.mark.parametrize("seed", TREES)
+def test_mutated_trees(seed):
+    rng = np.random.default_rng(len(seed))
+    for k in range(1500):
+        taxa = ["a", "b", "c c", "d"] if k % 4 == 0 else None
+        throw(mutated(seed, rng), lambda text, taxa=taxa: parse_trees(text, taxa), TreeError, sound_trees)
+
+
+@pytest.mark.parametrize("start", [b"", b">", b"3 4\n", b"#NEXUS\n", b"(", b"\x1f\x8b", b"\xff\xfe"])
+def test_random_bytes(start):
+    rng = np.random.default_rng(5)
+    printable = np.frombuffer(b"ACGT-?N acgt'[]();:,=\n\r\t{}.019>#", dtype=np.uint8)
+    for k in range(300):
+        size = int(rng.integers(0, 200))
+        content = start + (rng.bytes(size) if k % 2 else rng.choice(printable, size).tobytes())
+        throw(content, parse_alignment, AlignmentError, sound_alignment)
+        throw(content, parse_trees, TreeError, sound_trees)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 100_000, "[" * 100_000, "'" * 100_001, "(a" + "[" * 50_000 + ";", " " * 200_000 + "x", "(a" + " " * 200_000 + "b);",
+     "(a:1" + "[x]" * 50_000 + "!", "#NEXUS\nbegin data;" + "\n" * 100_000 + "matrix " + "'a " * 50_000,
+     "#NEXUS begin trees; translate " + "1 a, " * 30_000 + "; tree a = (1,2);", "#NEXUS\n" + "#x\n" * 50_000, "#" * 100_000],
+    ids=range(11),
+)  # fmt: skip
+def test_no_quadratic_traps(text):
+    for parse, error, check in ((parse_alignment, AlignmentError, sound_alignment), (parse_trees, TreeError, sound_trees)):
+        throw(text.encode(), parse, error, check)
+
+
+def test_damaged_gzip():
+    rng = np.random.default_rng(6)
+    packed = gzip.compress(ALIGNMENTS[0])
+    for _ in range(200):
+        throw(b"\x1f\x8b" + mutated(packed, rng)[2:], parse_alignment, AlignmentError, sound_alignment)
