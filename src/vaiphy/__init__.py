@@ -10,9 +10,19 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Alignment": "alignment",
+    "AlignmentError": "alignment",
+    "InputError": "errors",
     "SitePatterns": "alignment",
     "compress": "alignment",
     "Tree": "tree",
+    "TreeError": "tree",
+    "parse_alignment": "formats",
+    "read_alignment": "formats",
+    "read_trees": "formats",
+    "write_alignment": "formats",
+    "describe": "description",
+    "random_alignment": "simulate",
+    "random_tree": "simulate",
 }
 __all__ = ["__version__", *_HOMES]
 

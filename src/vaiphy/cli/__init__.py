@@ -3,6 +3,7 @@
 Mistakes in what the user gave end with status 2, failures with status 1, each as plain messages on standard error.
 """
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -83,3 +84,7 @@ def main() -> None:
     Wherever an alignment is asked for, a FASTA, PHYLIP or NEXUS file will do (also gzipped), or the name of an
     embedded data set, DS1 to DS8. Start with `vaiphy check FILE`, then `vaiphy run FILE`.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # A name beyond the terminal's character set is shown with escapes, not with a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -92,11 +92,12 @@ def _score(data: "Alignment", trees: list["Tree"], optimise: bool) -> tuple[list
 
 
 def _report(names: list[str], scores: list[float], trees: list["Tree"], output: str | None, as_json: bool) -> None:
+    from vaiphy.checkpoint import write_file
     from vaiphy.formats import newick
 
     texts = [newick.write(tree, digits=8) for tree in trees]
     if output:
-        Path(output).write_text("".join(text + "\n" for text in texts))
+        write_file(Path(output), "".join(text + "\n" for text in texts))
     if as_json:
         rows: list[dict[str, object]] = [{"name": name, "log_likelihood": value} for name, value in zip(names, scores)]
         for row, text in zip(rows, texts):
