@@ -8,7 +8,7 @@ p(X).
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,17 @@ Floats = NDArray[np.float64]
 class WeightedSampler(Protocol):
     """A proposal for an evidence: draws from it, each with its log-weight log p(X, z) - log q(z)."""
 
-    def log_weights(self, n_samples: int, rng: np.random.Generator, threads: int = 1) -> Floats: ...
+    def sample_log_weights(self, n_samples: int, rng: np.random.Generator, threads: int = 1) -> Floats: ...
+
+
+Component = TypeVar("Component", bound="MixtureComponent")
 
 
 class MixtureComponent(Protocol):
-    """A proposal that can also be evaluated at the draws of another one."""
+    """A proposal that can also be evaluated at the draws of others of its kind."""
 
-    def mixture_log_weights(
-        self, components: Sequence["MixtureComponent"], n_samples: int, rng: np.random.Generator, threads: int = 1
+    def sample_mixture_log_weights(
+        self: Component, components: Sequence[Component], n_samples: int, rng: np.random.Generator, threads: int = 1
     ) -> Floats: ...
 
 
@@ -79,12 +82,12 @@ def iwelbo(
 
     In expectation each log-estimate is a lower bound of the log-evidence, tighter with more samples.
     """
-    weights = [proposal.log_weights(n_samples, stream, threads) for stream in streams(rng, repeats)]
+    weights = [proposal.sample_log_weights(n_samples, stream, threads) for stream in streams(rng, repeats)]
     return summarise(np.stack(weights))
 
 
 def miselbo(
-    components: Sequence[MixtureComponent],
+    components: Sequence[Component],
     n_samples: int = 3000,
     repeats: int = 10,
     *,
@@ -101,7 +104,7 @@ def miselbo(
     rows = []
     for stream in streams(rng, repeats):
         parts = [
-            component.mixture_log_weights(components, n_samples, own, threads)
+            component.sample_mixture_log_weights(components, n_samples, own, threads)
             for component, own in zip(components, streams(stream, len(components)))
         ]
         rows.append(np.concatenate(parts))

@@ -78,7 +78,7 @@ def disconnect_one(neighbour, degree, i, j):
 def adjacent(neighbour, degree, i, j):
     if degree[i] > degree[j]:
         i, j = j, i
-    for s in range(degree[i]):
+    for s in range(degree[i]):  # noqa: SIM110 (compiled)
         if neighbour[i, s] == j:
             return True
     return False
