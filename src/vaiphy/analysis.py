@@ -18,10 +18,9 @@ from vaiphy.consensus import ladderised, named, rooted_at
 from vaiphy.methods import NotYet, method_of
 from vaiphy.outcome import Estimate, LabelledSample, Outcome, Progress
 from vaiphy.posterior import Posterior, summarise
-from vaiphy.pruned import cleaned
 from vaiphy.settings import Settings
 from vaiphy.splitsample import from_trees
-from vaiphy.tree import Tree, TreeError
+from vaiphy.tree import Tree, TreeError, simplified
 from vaiphy.treesample import TreeSample, systematic
 
 #: Seconds of a time limit that are kept back for summaries and files.
@@ -85,7 +84,7 @@ class Analysis:
             return summarise(self.outcome.sample)
         if self.outcome.labelled is not None:
             trees = self.outcome.labelled
-            return summarise(from_trees((cleaned(trees.tree(i)) for i in range(trees.n_samples)), trees.weights.tolist()))
+            return summarise(from_trees((simplified(trees.tree(i)) for i in range(trees.n_samples)), trees.weights.tolist()))
         return None
 
     @cached_property
@@ -110,7 +109,7 @@ class Analysis:
         labelled: LabelledSample | None = self.outcome.labelled
         if labelled is None:
             return ()
-        return tuple(cleaned(labelled.tree(i)) for i in systematic(labelled.weights, self.settings.n_trees, 0.5).tolist())
+        return tuple(simplified(labelled.tree(i)) for i in systematic(labelled.weights, self.settings.n_trees, 0.5).tolist())
 
     @cached_property
     def states(self) -> AncestralStates | None:

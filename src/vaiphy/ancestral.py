@@ -17,7 +17,7 @@ from vaiphy.tree import Split, Tree
 from vaiphy.treesample import TreeSample, systematic
 
 #: How many equal-weight trees the states are averaged over.
-N_TREES = 200
+N_TREES = 100
 
 Marginals = Callable[[Tree, SitePatterns], NDArray[np.float64]]
 

@@ -5,6 +5,7 @@ plain arrays, and hands over an `Outcome`. All chance comes from the seed in the
 state that was written and read again goes on exactly as it would have.
 """
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -77,8 +78,11 @@ class PosteriorMethod:
             found.pareto_k,
             tuple(np.asarray(found.replicate_log_evidence, dtype=np.float64).tolist()),
         )
-        trace = tuple(Trace(str(stage), int(step), float(value)) for stage, step, value in found.trace)
-        return Outcome({"posterior": estimate}, found.trust_ok, tuple(found.reasons), found.sample, elbo=found.elbo, trace=trace)
+        trace = tuple(Trace(f"replicate {r + 1}", int(round_), float(value)) for r, round_, value, *_ in found.trace)
+        draws = state.draws
+        own = draws.log_ratio - draws.densities[np.arange(len(draws.replicate)), draws.replicate]
+        sample = replace(found.sample, replicate_log_weights=own)
+        return Outcome({"posterior": estimate}, found.trust_ok, tuple(found.reasons), sample, elbo=found.elbo, trace=trace)
 
 
 #: Name -> class; what `--method` offers.

@@ -5,13 +5,13 @@ with 2n - 3 columns: which splits a topology has, and how long the branches of a
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.tree import Split, Tree, TreeError, from_splits
+from vaiphy.tree import Split, Tree, TreeError, from_splits, with_taxa
 from vaiphy.treesample import TreeSample
 
 
@@ -22,7 +22,7 @@ class SplitSample:
     `splits` are the distinct splits, trivial ones included; `members` (n_topologies, 2n-3) int32 the splits of each
     distinct topology, ascending, -1 behind the last; `topology` (n_samples,) the topology of each tree; `lengths`
     (n_samples, 2n-3) float64 its branch lengths in the order of `members` (NaN where unknown or absent); `weights` sum
-    to one; `replicate` is the run or file a tree comes from.
+    to one; `replicate` is the run or file a tree comes from; `replicate_weights` sum to one within each replicate.
     """
 
     taxa: tuple[str, ...]
@@ -32,6 +32,7 @@ class SplitSample:
     lengths: NDArray[np.float64]
     weights: NDArray[np.float64]
     replicate: NDArray[np.int32]
+    replicate_weights: NDArray[np.float64]
 
     @property
     def n_taxa(self) -> int:
@@ -71,9 +72,7 @@ class SplitSample:
         rows = []
         for r in range(self.n_replicates):
             chosen = self.replicate == r
-            total = self.weights[chosen].sum()
-            per_topology = _totals(self.topology[chosen], self.weights[chosen], len(self.members))
-            rows.append(self.support(per_topology / total if total > 0 else per_topology))
+            rows.append(self.support(_totals(self.topology[chosen], self.replicate_weights[chosen], len(self.members))))
         return np.array(rows).reshape(self.n_replicates, len(self.splits))
 
     def tree(self, sample: int) -> Tree:
@@ -98,6 +97,7 @@ def from_sample(sample: TreeSample) -> SplitSample:
         lengths,
         sample.weights,
         sample.replicate,
+        sample.replicate_weights,
     )
 
 
@@ -111,7 +111,7 @@ def from_trees(
     topology, lengths = [], []
     for tree in trees:
         taxa = taxa or tree.taxa
-        branches = branch_lengths(tree if tree.taxa == taxa else reordered(tree, taxa))
+        branches = branch_lengths(tree if tree.taxa == taxa else with_taxa(tree, taxa))
         row = sorted((number.setdefault(split, len(number)), length) for split, length in branches.items())
         topology.append(topologies.setdefault(tuple(s for s, _ in row), len(topologies)))
         lengths.append([length for _, length in row])
@@ -121,6 +121,7 @@ def from_trees(
     raw = np.ones(len(topology)) if weights is None else np.asarray(weights, dtype=np.float64)
     if len(raw) != len(topology) or not np.isfinite(raw).all() or raw.min() < 0 or raw.sum() <= 0:
         raise TreeError("tree weights must be one non-negative number for each tree, not all zero")
+    runs = np.zeros(len(topology), np.int32) if replicate is None else np.asarray(replicate, dtype=np.int32)
     return SplitSample(
         taxa,
         tuple(number),
@@ -128,7 +129,8 @@ def from_trees(
         np.array(topology, dtype=np.int32),
         _padded(lengths, width, np.nan, np.float64),
         raw / raw.sum(),
-        np.zeros(len(topology), np.int32) if replicate is None else np.asarray(replicate, dtype=np.int32),
+        runs,
+        raw / np.maximum(np.bincount(runs, weights=raw), 1e-300)[runs],
     )
 
 
@@ -140,34 +142,6 @@ def branch_lengths(tree: Tree) -> dict[Split, float]:
         if 0 < split < everything:
             total[split] = total.get(split, 0.0) + float(tree.length[vertex])
     return total
-
-
-def reordered(tree: Tree, taxa: tuple[str, ...]) -> Tree:
-    """The same tree with its taxa in another order."""
-    if set(tree.taxa) != set(taxa):
-        extra, missing = sorted(set(tree.taxa) - set(taxa)), sorted(set(taxa) - set(tree.taxa))
-        raise TreeError(
-            "the trees are not on the same taxa: "
-            + "; ".join(
-                f"{word} {', '.join(names[:5])}" for word, names in (("has", extra), ("lacks", missing)) if names
-            )
-        )
-    place = {name: i for i, name in enumerate(taxa)}
-    new = np.arange(tree.n_vertices)
-    new[: tree.n_taxa] = [place[name] for name in tree.taxa]
-    old = np.argsort(new)
-    parent = tree.parent[old]
-    parent = np.where(parent >= 0, new[parent], -1)
-    move = lambda values: None if values is None else tuple(values[i] for i in old)  # noqa: E731
-    return replace(
-        tree,
-        taxa=taxa,
-        parent=parent,
-        length=tree.length[old],
-        labels=move(tree.labels),
-        support=None if tree.support is None else tree.support[old],
-        comments=move(tree.comments),
-    )
 
 
 def joined(samples: Sequence[SplitSample]) -> SplitSample:
@@ -197,6 +171,7 @@ def joined(samples: Sequence[SplitSample]) -> SplitSample:
         np.take_along_axis(np.concatenate([s.lengths for s in samples]), order[which], axis=1),
         np.concatenate([s.weights for s in samples]) / len(samples),
         np.concatenate(replicate).astype(np.int32),
+        np.concatenate([s.replicate_weights for s in samples]),
     )
 
 

@@ -20,7 +20,9 @@ class TreeSample:
 
     `children` (n_topologies, n-2, 2) int32: the distinct topologies; `topology` (n_samples,) int32: which of them each
     sample has; `lengths` (n_samples, 2n-2) float64; `log_weights` (n_samples,): normalised, so that their logsumexp
-    is 0; `replicate` (n_samples,) int32: the independent run each sample comes from, counted from 0.
+    is 0; `replicate` (n_samples,) int32: the independent run each sample comes from, counted from 0. If samples are
+    weighed under the mixture of all replicates' proposals, `replicate_log_weights` holds their log-weights under the
+    proposal of their own replicate alone (up to a constant in each replicate): a replicate by itself is judged by those.
     """
 
     taxa: tuple[str, ...]
@@ -29,6 +31,7 @@ class TreeSample:
     lengths: NDArray[np.float64]
     log_weights: NDArray[np.float64]
     replicate: NDArray[np.int32]
+    replicate_log_weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         n, samples = len(self.taxa), len(self.topology)
@@ -36,8 +39,9 @@ class TreeSample:
             raise TreeError(f"children has the shape {self.children.shape}, expected (n_topologies, {n - 2}, 2)")
         if self.lengths.shape != (samples, 2 * n - 2):
             raise TreeError(f"lengths has the shape {self.lengths.shape}, expected ({samples}, {2 * n - 2})")
-        if self.log_weights.shape != (samples,) or self.replicate.shape != (samples,):
-            raise TreeError("log_weights and replicate need one entry for each sample")
+        own = self.log_weights if self.replicate_log_weights is None else self.replicate_log_weights
+        if {self.log_weights.shape, self.replicate.shape, own.shape} != {(samples,)}:
+            raise TreeError("log_weights, replicate and replicate_log_weights need one entry for each sample")
 
     @property
     def n_taxa(self) -> int:
@@ -57,6 +61,16 @@ class TreeSample:
         weights = np.exp(self.log_weights - self.log_weights.max())
         return weights / weights.sum()
 
+    @cached_property
+    def replicate_weights(self) -> NDArray[np.float64]:
+        """Weights that sum to one within each replicate, by the replicate's own proposal where that is known."""
+        own = self.log_weights if self.replicate_log_weights is None else self.replicate_log_weights
+        weights = np.empty(self.n_samples)
+        for r in np.unique(self.replicate):
+            chosen = self.replicate == r
+            weights[chosen] = np.exp(_normalised(own[chosen]))
+        return weights
+
     @property
     def effective_size(self) -> float:
         """Kish's effective sample size, 1 / sum of squared normalised weights."""
@@ -72,9 +86,10 @@ class TreeSample:
         return Tree(self.taxa, self.parents[self.topology[sample]], self.lengths[sample])
 
     def of_replicate(self, replicate: int) -> "TreeSample":
-        """The samples of one replicate, their weights normalised among themselves."""
+        """The samples of one replicate, weighed as that replicate alone would."""
         chosen = np.flatnonzero(self.replicate == replicate)
-        return self.select(chosen, _normalised(self.log_weights[chosen]))
+        own = self.log_weights if self.replicate_log_weights is None else self.replicate_log_weights
+        return self.select(chosen, _normalised(own[chosen]))
 
     def select(self, samples: NDArray[np.int64], log_weights: NDArray[np.float64] | None = None) -> "TreeSample":
         """The samples listed (repeats allowed), with equal weights unless `log_weights` are given."""
@@ -92,8 +107,8 @@ class TreeSample:
 
     def to_arrays(self) -> dict[str, NDArray]:
         """Everything but the taxa, for `from_arrays`."""
-        names = ("children", "topology", "lengths", "log_weights", "replicate")
-        return {name: getattr(self, name) for name in names}
+        names = ("children", "topology", "lengths", "log_weights", "replicate", "replicate_log_weights")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @classmethod
     def from_arrays(cls, taxa: tuple[str, ...], arrays: dict[str, NDArray]) -> "TreeSample":

@@ -37,6 +37,12 @@ class State:
     def done(self):
         return self.count >= STEPS
 
+    @property
+    def draws(self):
+        n = len(self.log_weights)
+        replicate = np.arange(n, dtype=np.int32) % self.settings.replicates
+        return SimpleNamespace(log_ratio=self.log_weights, densities=np.zeros((n, self.settings.replicates)), replicate=replicate)
+
     def to_arrays(self):
         lengths = np.zeros((0, 2 * self.patterns.n_taxa - 2)) if self.lengths is None else self.lengths
         return {
@@ -110,8 +116,7 @@ def result(state):
     if state.count < 6:
         raise RuntimeError("no final sample yet")
     log_weights = state.log_weights - np.logaddexp.reduce(state.log_weights)
-    replicate = np.arange(len(log_weights), dtype=np.int32) % state.settings.replicates
-    sample = TreeSample(state.patterns.taxa, _trees(state), state.topology, state.lengths, log_weights, replicate)
+    sample = TreeSample(state.patterns.taxa, _trees(state), state.topology, state.lengths, log_weights, state.draws.replicate)
     return SimpleNamespace(
         sample=sample,
         log_evidence=-1000.0 - 5.0 / state.count,
@@ -122,7 +127,7 @@ def result(state):
         asdsf=0.01,
         elbo=-1003.0,
         trust_ok=True,
-        reasons=("4 replicates agree", "Pareto k 0.41 is below 0.7"),
+        reasons=(),
         n_samples=sample.n_samples,
-        trace=[("adapt", i, -1010.0 + i) for i in range(9)],
+        trace=tuple((r, i, -1010.0 + i - r, 0.5) for i in range(9) for r in range(state.settings.replicates)),
     )

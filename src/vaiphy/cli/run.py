@@ -180,7 +180,7 @@ def _summarise(analysis: Any, prefix: str) -> None:
     click.echo("")
     click.echo(words.headline(analysis) + ".")
     click.echo(words.verdict(analysis))
-    for reason in analysis.reasons:
+    for reason in (*analysis.reasons, *words.grounds(analysis)):
         click.echo(f"  - {reason}")
     click.echo(words.trees_sentence(analysis))
     click.echo("")

@@ -126,7 +126,7 @@ class _Frame:
 
     def __init__(self, xs: Sequence[float], ys: Sequence[float], width: int, across: str, up: str) -> None:
         self.width, self.height, self.across, self.up = width, round(width * 0.6), across, up
-        self.left, self.right, self.top, self.bottom = 62, 10, 14, 36
+        self.left, self.right, self.top, self.bottom = 62, 10, 22, 36
         self.x0, self.x1 = self._range(xs)
         self.y0, self.y1 = self._range(ys)
 

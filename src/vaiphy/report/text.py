@@ -42,7 +42,7 @@ def _section(title: str, body: str) -> str:
 
 def _result(analysis: Analysis) -> str:
     lines = [words.headline(analysis) + ".", words.verdict(analysis)]
-    lines += [f"  - {reason}" for reason in analysis.reasons]
+    lines += [f"  - {reason}" for reason in (*analysis.reasons, *words.grounds(analysis))]
     lines += [words.trees_sentence(analysis)]
     lines += [f"Warning: {warning}" for warning in analysis.warnings]
     return "\n".join(_wrapped(line, "    " if line.startswith("  -") else "") for line in lines)
@@ -112,7 +112,7 @@ def _topologies(posterior: Posterior) -> str:
     if len(table) > MAX_TOPOLOGIES:
         lines.append(f"   ... and {len(table) - MAX_TOPOLOGIES} more")
     for level in (0.5, 0.95):
-        lines.append(f"{100 * level:.0f} % credible set: {table.credible_set(level)} topologies")
+        lines.append(f"{100 * level:.0f} % credible set: {words.count(table.credible_set(level), 'topology', 'topologies')}")
     return "\n".join(lines)
 
 

@@ -67,6 +67,27 @@ def verdict(analysis: Analysis) -> str:
     return "The result cannot be trusted."
 
 
+def grounds(analysis: Analysis) -> list[str]:
+    """The figures on which the verdict rests."""
+    estimate, posterior = analysis.estimate, analysis.posterior
+    out = []
+    if len(estimate.replicates) > 1:
+        listed = ", ".join(f"{value:.2f}" for value in estimate.replicates)
+        out.append(f"log evidence of the {len(estimate.replicates)} replicates: {listed}")
+    out.append(
+        f"effective sample size {estimate.ess:.0f} of {estimate.n_samples}; Pareto k of the weights {estimate.pareto_k:.2f} "
+        "(trustworthy below 0.7)"
+    )
+    if posterior is not None and isfinite(posterior.asdsf):
+        out.append(f"average standard deviation of split frequencies between replicates {posterior.asdsf:.4f}")
+    return out
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """1 tree, 2 trees."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 def trees_sentence(analysis: Analysis) -> str:
     """How the probability is spread over topologies."""
     posterior = analysis.posterior
@@ -78,8 +99,9 @@ def trees_sentence(analysis: Analysis) -> str:
     inner = len(analysis.patterns.taxa) - 3
     resolved = len(posterior.majority.topology)
     return (
-        f"{len(table)} topologies were sampled; the most probable one has probability {best:.3f}; the 50 % credible set "
-        f"holds {half} and the 95 % credible set {most}. The consensus resolves {resolved} of {inner} internal branches."
+        f"{count(len(table), 'topology was', 'topologies were')} sampled; the most probable one has probability {best:.3f}; "
+        f"the 50 % credible set holds {half} and the 95 % credible set {most}. The consensus resolves {resolved} of "
+        f"{inner} internal branches."
     )
 
 

@@ -61,23 +61,25 @@
   function draw() {
     const viewer = $("viewer");
     viewer.textContent = "";
-    const radial = view.layout === "radial";
-    const longest = Math.max.apply(null, data.taxa.map((name) => name.length));
-    const side = Math.max(620, nTaxa * 5.2 + 14 * longest);
-    const size = radial ? [side, side] : [Math.max(940, viewer.clientWidth - 20), Math.max(300, 17 * nTaxa + 40)];
+    const radial = view.layout === "radial", unrooted = view.layout === "unrooted";
+    const spacing = radial ? "fixed-step" : "fit-to-size";
+    const radius = Math.max(240, (nTaxa * 13) / (2 * Math.PI));
+    const side = Math.max(1000, 3 * radius);
+    const size = unrooted ? [side, side] : [Math.max(940, viewer.clientWidth - 20), Math.max(300, 17 * nTaxa + 40)];
     const tree = new phylotree.phylotree(rootedNewick(view.root));
     tree.render({
       container: "#viewer", width: size[0], height: size[1],
-      "is-radial": radial, "left-right-spacing": "fit-to-size", "top-bottom-spacing": "fit-to-size",
-      "max-radius": side, "annular-limit": 0,
+      "is-radial": radial, "is-unrooted": unrooted, "left-right-spacing": spacing, "top-bottom-spacing": spacing,
+      "max-radius": radius, "annular-limit": 0, "maximum-per-node-spacing": 10000,
       "font-size": 12, "show-scale": false, "show-menu": false, selectable: false, collapsible: false,
       brush: false, zoom: false, reroot: false, hide: false, transitions: false,
       "edge-styler": styleEdge, "node-styler": styleNode
     });
+    if (radial) tree.display.spacing_x((2 * Math.PI * radius) / nTaxa, true);
     tree.display.nodeLabel((node) => (isTaxon(node) ? data.taxa[vertexOf(node)] : ""));
     viewer.appendChild(tree.display.show());
     const svg = viewer.querySelector("svg");
-    if (!radial) drawScale(svg, tree);
+    if (!radial && !unrooted) drawScale(svg, tree);
     const box = svg.querySelector(".phylotree-container").getBBox();
     const shift = svg.querySelector(".phylotree-container").transform.baseVal.consolidate().matrix;
     const left = box.x + shift.e - 8, top = box.y + shift.f - 8;
