@@ -9,6 +9,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Fit": "vi",
+    "fit": "vi",
+    "iwelbo": "evidence",
+    "miselbo": "evidence",
     "Alignment": "alignment",
     "AlignmentError": "alignment",
     "InputError": "errors",

@@ -62,6 +62,8 @@ class Settings:
             raise ValueError(f"step_size is {self.step_size}, expected a number above 0 and at most 1")
         if self.prior_rate < 4.0 / 3.0:
             raise ValueError(f"prior_rate is {self.prior_rate}, expected at least 4/3 (a mean length of at most 0.75)")
+        if not 0.0 <= self.prior_share < 1.0:
+            raise ValueError(f"prior_share is {self.prior_share}, expected a number of at least 0 and below 1")
         if self.iterations < 0 or self.n_trees < 1:
             raise ValueError("iterations must not be negative and n_trees must be positive")
 

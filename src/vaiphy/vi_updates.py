@@ -55,7 +55,7 @@ def columns(patterns: SitePatterns) -> Columns:
     observed = (sizes < 4).sum(axis=0)
     kept = np.flatnonzero(observed >= 2)
     single = observed == 1
-    smallest = sizes.min(axis=0, initial=4)[single]
+    smallest = sizes.min(axis=0, initial=4)[single].astype(np.float64)
     return Columns(
         tips=np.ascontiguousarray(patterns.tips[:, :, kept]),
         sizes=np.ascontiguousarray(sizes[:, kept]),

@@ -8,9 +8,10 @@ A tree is a list of edges (i, j); vertices 0..n_taxa-1 are the taxa. Sites are b
 missing=15), one column per site (no pattern counts: repeat a column).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 from math import inf, log
 
 import numpy as np
@@ -116,9 +117,23 @@ def tree_evidence(edges: Edges, codes: np.ndarray, rate: float = 10.0) -> float:
 
 
 def log_evidence(trees: list[Edges], codes: np.ndarray, rate: float = 10.0) -> float:
-    """log p(X) under a uniform prior over `trees` and Exp(rate) branch lengths."""
-    total = sum(tree_evidence(tree, codes, rate) for tree in trees)
+    """log p(X) under a uniform prior over `trees` and Exp(rate) branch lengths.
+
+    Trees that differ in the names of internal vertices only are integrated once.
+    """
+    distinct = Counter(_canonical(tree, codes.shape[0]) for tree in trees)
+    total = sum(times * tree_evidence(tree, codes, rate) for tree, times in distinct.items())
     return log(total / len(trees)) if total > 0 else -inf
+
+
+def _canonical(edges: Edges, n_taxa: int) -> Edges:
+    internal = range(n_taxa, 1 + max(max(edge) for edge in edges))
+    renamed = []
+    for order in permutations(internal):
+        name = dict(zip(internal, order))
+        pairs = ((name.get(i, i), name.get(j, j)) for i, j in edges)
+        renamed.append(tuple(sorted((min(pair), max(pair)) for pair in pairs)))
+    return min(renamed)
 
 
 def brute_log_likelihood(edges: Edges, lengths: np.ndarray, codes: np.ndarray) -> float:
