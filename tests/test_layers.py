@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "vaiphy"
 LAYERS = [
     {"errors", "parallel", "kernels"},
     {"alignment", "tree", "checkpoint", "settings"},
-    {"datasets", "description", "pruned", "treesample"},
+    {"datasets", "description", "treesample"},
     {"formats"},
     {"model"},
     {"simulate"},
@@ -21,7 +21,7 @@ LAYERS = [
     {"vi_steps"},
     {"vi", "csmc", "refine"},
     {"splitsample"},
-    {"consensus"},
+    {"consensus", "treefiles"},
     {"posterior"},
     {"outcome"},
     {"runlog", "methods"},

@@ -155,8 +155,15 @@ class Analysis:
 
 
 def equal_weights(sample: TreeSample, size: int) -> TreeSample:
-    """`size` trees of equal weight that stand for the weighted sample (systematic resampling)."""
-    return sample.select(systematic(sample.weights, size, 0.5))
+    """`size` trees of equal weight that stand for the weighted sample.
+
+    Systematic resampling along the topologies and, within one, along the tree length: each topology occurs as often as its
+    probability says, give or take one tree. The order of the trees is then mixed, since other programs read a tree file
+    as a chain. The same sample always gives the same trees.
+    """
+    order = np.lexsort((sample.lengths[:, 1:].sum(axis=1), sample.topology))
+    chosen = order[systematic(sample.weights[order], size, 0.5)]
+    return sample.select(np.random.default_rng(0).permutation(chosen))
 
 
 @dataclass(frozen=True)

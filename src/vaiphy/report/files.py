@@ -12,7 +12,7 @@ from vaiphy.formats import results
 from vaiphy.formats.newick import quoted
 from vaiphy.likelihood import log_likelihoods
 from vaiphy.model import Prior, log_n_unrooted
-from vaiphy.posterior import SplitTable
+from vaiphy.posterior import Posterior, SplitTable
 from vaiphy.report.text import text_report
 from vaiphy.tree import Split, Tree
 from vaiphy.treesample import TreeSample
@@ -45,7 +45,7 @@ def contents(analysis: Analysis, name: str) -> Iterator[tuple[str, str | bytes]]
     note = _note(analysis)
     yield ".json", results.json_text(json_value(analysis))
     if analysis.posterior is not None and analysis.consensus is not None and analysis.credible_tree is not None:
-        yield from _summaries(analysis, note)
+        yield from summary_files(analysis.posterior, analysis.consensus, analysis.credible_tree, note)
     if analysis.trees is not None and analysis.outcome.sample is not None:
         names = [quoted(taxon) for taxon in analysis.patterns.taxa]
         yield ".trees.nwk", "\n".join(results.newick_lines(analysis.trees, names)) + "\n"
@@ -120,6 +120,20 @@ def json_value(analysis: Analysis) -> dict[str, Any]:
     }
 
 
+def summary_files(posterior: Posterior, consensus: Tree, credible: Tree, note: str) -> Iterator[tuple[str, str]]:
+    """The files that hold summary trees, topologies and splits; the trees come rooted and named."""
+    taxa = posterior.taxa
+    known = mrbayes_annotations(posterior.splits)
+    yield ".contree", results.annotated(consensus, [quoted(taxon) for taxon in taxa], support=True) + "\n"
+    yield ".con.tre", results.summary_file("con_50_majrule", consensus, known, note)
+    yield ".mcc.tre", results.summary_file("maximum_clade_credibility", credible, known, note)
+    table = posterior.topologies
+    shown = min(len(table), MAX_TOPOLOGIES)
+    trees = (_topology_tree(taxa, table.topologies[i]) for i in range(shown))
+    yield ".trprobs", results.topology_file(taxa, trees, table.probability[:shown], note)
+    yield ".splits.tsv", results.table(split_columns(posterior.splits))
+
+
 def mrbayes_annotations(table: SplitTable) -> dict[Split, dict[str, Any]]:
     """What MrBayes writes at each split, by its own names."""
     out: dict[Split, dict[str, Any]] = {}
@@ -159,23 +173,6 @@ def split_columns(table: SplitTable, minimum: float = MIN_SUPPORT) -> dict[str, 
     columns["size"] = [table.splits[i].bit_count() for i in rows]
     columns["taxa"] = [results.member_list(table.members(i)) for i in rows]
     return columns
-
-
-def _summaries(analysis: Analysis, note: str) -> Iterator[tuple[str, str]]:
-    posterior, consensus, credible = analysis.posterior, analysis.consensus, analysis.credible_tree
-    assert posterior is not None
-    assert consensus is not None
-    assert credible is not None
-    taxa = analysis.patterns.taxa
-    known = mrbayes_annotations(posterior.splits)
-    yield ".contree", results.annotated(consensus, [quoted(taxon) for taxon in taxa], support=True) + "\n"
-    yield ".con.tre", results.summary_file("con_50_majrule", consensus, known, note)
-    yield ".mcc.tre", results.summary_file("maximum_clade_credibility", credible, known, note)
-    table = posterior.topologies
-    shown = min(len(table), MAX_TOPOLOGIES)
-    trees = (_topology_tree(taxa, table.topologies[i]) for i in range(shown))
-    yield ".trprobs", results.topology_file(taxa, trees, table.probability[:shown], note)
-    yield ".splits.tsv", results.table(split_columns(posterior.splits))
 
 
 def _split_records(table: SplitTable) -> list[dict[str, Any]]:

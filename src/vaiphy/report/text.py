@@ -6,6 +6,7 @@ from vaiphy.analysis import Analysis
 from vaiphy.posterior import Posterior
 from vaiphy.report import words
 from vaiphy.report.drawing import draw
+from vaiphy.tree import Tree
 
 #: Rows of the tables; the files have all of them.
 MAX_SPLITS, MAX_TOPOLOGIES = 60, 10
@@ -32,6 +33,26 @@ def text_report(analysis: Analysis, files: dict[str, str]) -> str:
         _section("METHODS PARAGRAPH", _wrapped(paragraph) + "\n\n" + "\n".join(_wrapped(c, "  ") for c in citations)),
         _section("FILES", "\n".join(f"{name:{width}}  {what}" for name, what in files.items())),
         _section("TO REPRODUCE", f"{analysis.provenance.command}\n(seed {analysis.settings.seed})"),
+    ]
+    return "\n".join(parts)
+
+
+def posterior_report(posterior: Posterior, consensus: Tree, n_files: int) -> str:
+    """The report on trees that come from files."""
+    table = posterior.topologies
+    length, low, high = posterior.tree_length
+    head = [
+        f"{words.count(posterior.n_samples, 'tree')} on {len(posterior.taxa)} taxa from {words.count(n_files, 'file')}"
+        + (f" (effective {posterior.effective_size:.0f})" if posterior.effective_size < 0.999 * posterior.n_samples else ""),
+        f"{words.count(len(table), 'topology', 'topologies')}; the most probable one has probability {table.probability[0]:.4f}",
+    ]
+    if isfinite(length):
+        head.append(f"Tree length {length:.4f} (95 % interval {low:.4f} to {high:.4f})")
+    parts = [
+        "\n".join(head),
+        _section("CONSENSUS TREE", "Majority rule, support in per cent.\n\n" + draw(consensus)),
+        _section("SPLITS", _splits(posterior)),
+        _section("TOPOLOGIES", _topologies(posterior)),
     ]
     return "\n".join(parts)
 
