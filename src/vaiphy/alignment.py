@@ -136,9 +136,9 @@ def fold_states(patterns: SitePatterns) -> SitePatterns:
         smaller = candidate[first, columns] < best[first, columns]
         best[:, smaller] = candidate[:, smaller]
     folded = _compress(patterns.taxa, best)
-    counts = np.bincount(folded.site_pattern, weights=patterns.counts, minlength=folded.codes.shape[1])
+    counts = np.bincount(folded.site_pattern, weights=patterns.counts, minlength=folded.n_patterns)
     assert folded.codes.shape[0] == n_taxa
-    return SitePatterns(patterns.taxa, folded.codes, counts, folded.site_pattern[patterns.site_pattern])
+    return SitePatterns(patterns.taxa, folded.codes, counts.astype(np.float64), folded.site_pattern[patterns.site_pattern])
 
 
 def _compress(taxa: tuple[str, ...], sites: NDArray[np.uint8]) -> SitePatterns:
