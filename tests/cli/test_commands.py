@@ -11,8 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from vaiphy import cli
+from vaiphy.cli.arguments import FORMAT_NAMES
 from vaiphy.errors import FailedError, InputError
-from vaiphy.formats import newick, read_alignment, read_trees
+from vaiphy.formats import FORMATS, newick, read_alignment, read_trees
 from vaiphy.tree import same_topology
 
 
@@ -34,6 +35,10 @@ def test_every_command_of_the_table_is_there():
         command = cli.main.get_command(context, name)
         assert command is not None
         assert command.name == name
+
+
+def test_the_formats_of_the_option_are_those_of_the_readers():
+    assert FORMAT_NAMES == FORMATS
 
 
 def test_unknown_command():
