@@ -57,18 +57,24 @@ def sweep(tips, sizes, counts, core_pull, leaf_pull, step, mix_probabilities, z)
                         field[a, p] = (1.0 - step) * np.log(max(z[i, a, begin + p], TINY)) + step * field[a, p]
                 top = max(max(field[0, p], field[1, p]), max(field[2, p], field[3, p]))
                 total = 0.0
+                mean = 0.0
                 for a in range(4):
-                    total += np.exp(field[a, p] - top)
-                log_total = top + np.log(total)
-                h = 0.0
-                for a in range(4):
-                    log_q = field[a, p] - log_total
-                    q = np.exp(log_q)
-                    if step < 1.0 and mix_probabilities:
-                        q = (1.0 - step) * z[i, a, begin + p] + step * q
-                        log_q = np.log(max(q, TINY))
-                    z[i, a, begin + p] = q
-                    h -= q * log_q
+                    excess = field[a, p] - top
+                    # Most states are hopeless: exp is the cost of the sweep, so it is not asked for what underflows.
+                    e = np.exp(excess) if excess > -700.0 else 0.0
+                    total += e
+                    mean += e * excess
+                    field[a, p] = e
+                h = np.log(total) - mean / total
+                if step < 1.0 and mix_probabilities:
+                    h = 0.0
+                    for a in range(4):
+                        q = (1.0 - step) * z[i, a, begin + p] + step * field[a, p] / total
+                        z[i, a, begin + p] = q
+                        h -= q * np.log(max(q, TINY))
+                else:
+                    for a in range(4):
+                        z[i, a, begin + p] = field[a, p] / total
                 entropy += counts[begin + p] * h
     return entropy
 
