@@ -23,6 +23,8 @@ from vaiphy.splitsample import from_trees
 from vaiphy.tree import Tree, TreeError, simplified
 from vaiphy.treesample import TreeSample, systematic
 
+#: Seconds between two checkpoints, at least.
+SAVE_EVERY = 1.0
 #: Seconds of a time limit that are kept back for summaries and files.
 RESERVE = 2.0
 
@@ -225,7 +227,7 @@ def run_steps(
             fresh = True
             seconds[progress.stage] = seconds.get(progress.stage, 0.0) + clock() - step_began
             tell(progress)
-            if save is not None and clock() - saved_at > max(1.0, 20 * save_took):
+            if save is not None and clock() - saved_at > max(SAVE_EVERY, 20 * save_took):
                 saved_at = clock()
                 save(method.to_arrays(now), seconds)
                 save_took, fresh = clock() - saved_at, False

@@ -70,8 +70,8 @@ def options(text: str) -> dict[str, str]:
 
 
 def without_comments(text: str) -> str:
-    """Text with comments (not nested) replaced by blanks."""
-    return re.sub(r"\[[^\]]*\]", " ", text) if "[" in text else text
+    """Text with comments (not nested) replaced by blanks; brackets inside a quoted word belong to it."""
+    return re.sub(r"((?<![^\s,])'(?:[^']|'')*')|\[[^\]]*\]", lambda found: found[1] or " ", text) if "[" in text else text
 
 
 def unquoted(word: str) -> str:

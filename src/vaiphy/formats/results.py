@@ -36,6 +36,11 @@ def newick_lines(sample: TreeSample, names: Sequence[str]) -> list[str]:
     return lines
 
 
+def newick_comment(text: str) -> str:
+    """A comment before the first tree of a Newick file; nothing for no text. DendroPy and IQ-TREE skip it."""
+    return f"[{_inside_comment(text)}] " if text else ""
+
+
 def tree_file(sample: TreeSample, comment: str = "") -> str:
     """A sample of equal weight as MrBayes writes its .t files: NEXUS with TRANSLATE, one binary tree per "generation"."""
     lines = newick_lines(sample, [str(i + 1) for i in range(sample.n_taxa)])

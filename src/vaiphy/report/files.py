@@ -45,17 +45,19 @@ def contents(analysis: Analysis, name: str) -> Iterator[tuple[str, str | bytes]]
     note = _note(analysis)
     yield ".json", results.json_text(json_value(analysis))
     if analysis.posterior is not None and analysis.consensus is not None and analysis.credible_tree is not None:
-        yield from summary_files(analysis.posterior, analysis.consensus, analysis.credible_tree, note)
+        yield from summary_files(analysis.posterior, analysis.consensus, analysis.credible_tree, note, _doubt(analysis))
     if analysis.trees is not None and analysis.outcome.sample is not None:
         names = [quoted(taxon) for taxon in analysis.patterns.taxa]
-        yield ".trees.nwk", "\n".join(results.newick_lines(analysis.trees, names)) + "\n"
+        lines = results.newick_lines(analysis.trees, names)
+        yield ".trees.nwk", results.newick_comment(_doubt(analysis)) + "\n".join(lines) + "\n"
         for r in range(int(analysis.outcome.sample.replicate.max()) + 1):
             sample = equal_weights(analysis.outcome.sample.of_replicate(r), analysis.settings.n_trees)
             yield f".run{r + 1}.t", results.tree_file(sample, note)
             yield f".run{r + 1}.p", results.parameter_file(_parameters(sample, analysis), f"{analysis.settings.seed}")
     elif analysis.labelled_trees:
         names = [quoted(taxon) for taxon in analysis.patterns.taxa]
-        yield ".trees.nwk", "".join(results.annotated(tree, names, labels=True) + "\n" for tree in analysis.labelled_trees)
+        lines = [results.annotated(tree, names, labels=True) for tree in analysis.labelled_trees]
+        yield ".trees.nwk", results.newick_comment(_doubt(analysis)) + "\n".join(lines) + "\n"
     if analysis.states is not None:
         states = analysis.states
         tree_file = ".trees.nwk" if analysis.outcome.labelled is not None else ".con.tre"
@@ -120,18 +122,22 @@ def json_value(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def summary_files(posterior: Posterior, consensus: Tree, credible: Tree, note: str) -> Iterator[tuple[str, str]]:
-    """The files that hold summary trees, topologies and splits; the trees come rooted and named."""
+def summary_files(posterior: Posterior, consensus: Tree, credible: Tree, note: str, doubt: str = "") -> Iterator[tuple[str, str]]:
+    """The files that hold summary trees, topologies and splits; the trees come rooted and named.
+
+    `note` goes into the comments of NEXUS files; `doubt`, if there is one, also to the top of the plain ones.
+    """
     taxa = posterior.taxa
     known = mrbayes_annotations(posterior.splits)
-    yield ".contree", results.annotated(consensus, [quoted(taxon) for taxon in taxa], support=True) + "\n"
+    text = results.annotated(consensus, [quoted(taxon) for taxon in taxa], support=True)
+    yield ".contree", results.newick_comment(doubt) + text + "\n"
     yield ".con.tre", results.summary_file("con_50_majrule", consensus, known, note)
     yield ".mcc.tre", results.summary_file("maximum_clade_credibility", credible, known, note)
     table = posterior.topologies
     shown = min(len(table), MAX_TOPOLOGIES)
     trees = (_topology_tree(taxa, table.topologies[i]) for i in range(shown))
     yield ".trprobs", results.topology_file(taxa, trees, table.probability[:shown], note)
-    yield ".splits.tsv", results.table(split_columns(posterior.splits))
+    yield ".splits.tsv", (f"# {doubt}\n" if doubt else "") + results.table(split_columns(posterior.splits))
 
 
 def mrbayes_annotations(table: SplitTable) -> dict[Split, dict[str, Any]]:
@@ -200,6 +206,12 @@ def _parameters(sample: TreeSample, analysis: Analysis) -> dict[str, np.ndarray]
 
 
 def _note(analysis: Analysis) -> str:
-    """What every file says of itself; a result that cannot be trusted says so everywhere."""
-    state = "" if analysis.trust_ok else f"; NOT TO BE TRUSTED: {'; '.join(analysis.reasons)}"
-    return f"VaiPhy {analysis.provenance.version}, {analysis.provenance.file}, seed {analysis.settings.seed}{state}"
+    """What every NEXUS file says of itself."""
+    doubt = _doubt(analysis)
+    source = f"VaiPhy {analysis.provenance.version}, {analysis.provenance.file}, seed {analysis.settings.seed}"
+    return f"{source}; {doubt}" if doubt else source
+
+
+def _doubt(analysis: Analysis) -> str:
+    """A result that cannot be trusted says so in every file."""
+    return "" if analysis.trust_ok else f"NOT TO BE TRUSTED: {'; '.join(analysis.reasons)}"
