@@ -19,7 +19,7 @@ LAYERS = [
     {"topology"},
     {"vi_updates"},
     {"vi_steps"},
-    {"vi", "csmc", "refine"},
+    {"figures", "vi", "csmc", "refine"},
     {"splitsample"},
     {"consensus", "treefiles"},
     {"posterior"},

@@ -195,11 +195,12 @@ class Fit:
         return resolve(trees, self.log_joint(trees, threads) - trees.log_density, resolve_rng)
 
     def ancestral_sequences(self, tree: Tree | None = None) -> Floats:
-        """Probabilities of A, C, G, T (n_vertices, 4, n_patterns) at the vertices of a tree, by default the most probable.
+        """Probabilities of A, C, G, T (n_vertices, 4, n_patterns) at the vertices of a tidy tree.
 
-        Given the tree and its lengths they are exact posterior probabilities, not the mean-field q(Z).
+        By default of `most_probable_tree(contract_below=0)`. Given the tree and its lengths they are exact posterior
+        probabilities, not the mean-field q(Z).
         """
-        return node_marginals(self.most_probable_tree() if tree is None else tree, self.patterns)
+        return node_marginals(self.most_probable_tree(0.0) if tree is None else tree, self.patterns)
 
     def to_arrays(self) -> dict[str, NDArray]:
         """The fit without the alignment, as plain arrays for `from_arrays`."""

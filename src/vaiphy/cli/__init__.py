@@ -23,7 +23,7 @@ COMMANDS = {
     "summarise": "Summarise a sample of trees: split support, consensus, credible sets.",
     "compare": "Compare tree samples: split frequencies and their differences.",
     "report": "Write the report of a finished run as one HTML page.",
-    "figure": "Draw a tree as a figure.",
+    "figure": "Draw figures of the method: the JC sampler, a trace of SLANTIS.",
 }
 
 MAX_MESSAGES = 100

@@ -1,0 +1,63 @@
+"""`vaiphy figure`: figures of the method, to a file whose ending says the format (PNG, SVG or PDF)."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = (".png", ".svg", ".pdf")
+
+
+@click.group()
+def figure() -> None:
+    """Draw figures of the method."""
+
+
+@figure.command("jc-sampler")
+@click.argument("output", type=click.Path(dir_okay=False))
+@click.option("--sites", default=2000, show_default=True, type=click.IntRange(min=1), help="Number of sites, M.")
+@click.option("--changes", "-c", multiple=True, type=click.FloatRange(min=0.0), help="Changed sites (repeat for several).")
+@click.option("--samples", default=5000, show_default=True, type=click.IntRange(min=1), help="Samples for each law.")
+@click.option("--seed", default=1, show_default=True, help="Seed of the random numbers.")
+def jc_sampler(output: str, sites: int, changes: tuple[float, ...], samples: int, seed: int) -> None:
+    """Branch lengths drawn directly from the Jukes-Cantor model (the paper's Figure 1)."""
+    import numpy as np
+
+    from vaiphy.errors import InputError
+    from vaiphy.figures import jc_sampler_figure
+
+    _check_format(output)
+    chosen = changes or tuple(sites * share for share in (0.0125, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5))
+    if max(chosen) > sites:
+        raise InputError(f"--changes {max(chosen):g} is more than the {sites} sites there are")
+    _save(jc_sampler_figure(sites, chosen, samples, rng=np.random.default_rng(seed)), output)
+
+
+@figure.command("slantis")
+@click.argument("output", type=click.Path(dir_okay=False))
+@click.option("--vertices", default=5, show_default=True, type=click.IntRange(3, 8), help="Vertices of the graph.")
+@click.option("--seed", default=404, show_default=True, help="Seed of the random numbers: weights and decisions.")
+def slantis(output: str, vertices: int, seed: int) -> None:
+    """One tree drawn by SLANTIS on a small random graph, decision by decision."""
+    import numpy as np
+
+    from vaiphy.figures import example_weights, slantis_figure
+
+    _check_format(output)
+    rng = np.random.default_rng(seed)
+    _save(slantis_figure(example_weights(rng, vertices), rng=rng), output)
+
+
+def _check_format(output: str) -> None:
+    from vaiphy.errors import InputError
+
+    if Path(output).suffix.lower() not in FORMATS:
+        raise InputError(f"{output}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+
+
+def _save(drawn: "Figure", output: str) -> None:
+    drawn.savefig(output, dpi=150)
+    click.echo(f"Wrote {output}", err=True)
