@@ -25,6 +25,8 @@ from vaiphy.tree import Tree
 from vaiphy.vi_updates import Columns, EdgeCounts
 
 Floats = NDArray[np.float64]
+#: Draws in the small IWELBO by which sampled iterations are compared: likelihoods are most of their cost.
+N_SCORED = 32
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,8 @@ def _complete(
         probability[n:] = core.edge_probabilities
     if settings.sampled_score:
         parents, log_density = law.sample(settings.n_trees, rng, threads)
-        score = _small_iwelbo(data, settings, LengthLaw(rows, of_rows.log_norm), parents, log_density, rng, threads)
+        length_law = LengthLaw(rows, of_rows.log_norm)
+        score = _small_iwelbo(data, settings, length_law, parents[:N_SCORED], log_density[:N_SCORED], rng, threads)
     if settings.tree_law == "slantis":
         log_ratio = _log_tree_weights(log_weights, parents) - log_density
         probability[:] = _edge_shares(parents, normalised(log_ratio), n)
@@ -271,7 +274,7 @@ def _small_iwelbo(
     rng: np.random.Generator,
     threads: int,
 ) -> float:
-    """IWELBO from the iteration's own trees, to choose among iterations; never reported."""
+    """IWELBO from some of the iteration's own trees, to choose among iterations; never reported."""
     lengths, log_lengths = lengths_law.sample_trees(parents, rng, threads)
     log_weights = log_joint(data, parents, lengths, settings.prior_rate, threads) - log_density - log_lengths
     return log_mean_exp(log_weights)
