@@ -58,18 +58,13 @@
     tip.style.top = Math.min(event.clientY + 14, window.innerHeight - tip.offsetHeight - 8) + "px";
   }
 
-  function draw() {
-    const viewer = $("viewer");
-    viewer.textContent = "";
-    const radial = view.layout === "radial", unrooted = view.layout === "unrooted";
-    const spacing = radial ? "fixed-step" : "fit-to-size";
-    const radius = Math.max(240, (nTaxa * 13) / (2 * Math.PI));
-    const side = Math.max(1000, 3 * radius);
-    const size = unrooted ? [side, side] : [Math.max(940, viewer.clientWidth - 20), Math.max(300, 17 * nTaxa + 40)];
+  function render(size, radius) {
+    const radial = view.layout === "radial", spacing = radial ? "fixed-step" : "fit-to-size";
     const tree = new phylotree.phylotree(rootedNewick(view.root));
     tree.render({
       container: "#viewer", width: size[0], height: size[1],
-      "is-radial": radial, "is-unrooted": unrooted, "left-right-spacing": spacing, "top-bottom-spacing": spacing,
+      "is-radial": radial, "is-unrooted": view.layout === "unrooted",
+      "left-right-spacing": spacing, "top-bottom-spacing": spacing,
       "max-radius": radius, "annular-limit": 0, "maximum-per-node-spacing": 10000,
       "font-size": 12, "show-scale": false, "show-menu": false, selectable: false, collapsible: false,
       brush: false, zoom: false, reroot: false, hide: false, transitions: false,
@@ -77,9 +72,24 @@
     });
     if (radial) tree.display.spacing_x((2 * Math.PI * radius) / nTaxa, true);
     tree.display.nodeLabel((node) => (isTaxon(node) ? data.taxa[vertexOf(node)] : ""));
+    return tree;
+  }
+
+  function draw() {
+    const viewer = $("viewer");
+    viewer.textContent = "";
+    const radius = Math.max(240, (nTaxa * 13) / (2 * Math.PI)), side = Math.max(1000, 3 * radius);
+    const size = view.layout === "unrooted" ? [side, side] : [Math.max(940, viewer.clientWidth - 20), Math.max(300, 17 * nTaxa + 40)];
+    let tree = render(size, radius);
+    if (view.layout === "radial") {
+      // The library uses only a part of the radius it is given: ask for more.
+      const root = tree.nodes;
+      const reach = Math.max.apply(null, root.leaves().map((leaf) => Math.hypot(leaf.screen_x - root.screen_x, leaf.screen_y - root.screen_y)));
+      if (reach > 0 && reach < 0.9 * radius) tree = render(size, radius * Math.min(6, radius / reach));
+    }
     viewer.appendChild(tree.display.show());
     const svg = viewer.querySelector("svg");
-    if (!radial && !unrooted) drawScale(svg, tree);
+    if (view.layout === "rectangular") drawScale(svg, tree);
     const box = svg.querySelector(".phylotree-container").getBBox();
     const shift = svg.querySelector(".phylotree-container").transform.baseVal.consolidate().matrix;
     const left = box.x + shift.e - 8, top = box.y + shift.f - 8;
