@@ -59,18 +59,23 @@
   }
 
   function render(size, radius) {
-    const radial = view.layout === "radial", spacing = radial ? "fixed-step" : "fit-to-size";
+    const radial = view.layout === "radial", mode = radial ? "fixed-step" : "fit-to-size";
     const tree = new phylotree.phylotree(rootedNewick(view.root));
     tree.render({
       container: "#viewer", width: size[0], height: size[1],
       "is-radial": radial, "is-unrooted": view.layout === "unrooted",
-      "left-right-spacing": spacing, "top-bottom-spacing": spacing,
-      "max-radius": radius, "annular-limit": 0, "maximum-per-node-spacing": 10000,
+      "left-right-spacing": mode, "top-bottom-spacing": mode,
+      "max-radius": radius, "annular-limit": 0, "maximum-per-node-spacing": 1e6, "maximum-per-level-spacing": 1e9,
       "font-size": 12, "show-scale": false, "show-menu": false, selectable: false, collapsible: false,
       brush: false, zoom: false, reroot: false, hide: false, transitions: false,
       "edge-styler": styleEdge, "node-styler": styleNode
     });
-    if (radial) tree.display.spacing_x((2 * Math.PI * radius) / nTaxa, true);
+    if (radial) {
+      // The library subtracts half the first spacing from the second before it scales branches to the radius.
+      const spacing = (2 * Math.PI * radius) / nTaxa;
+      tree.display.spacing_x(spacing, true);
+      tree.display.spacing_y(1000 * spacing, true);
+    }
     tree.display.nodeLabel((node) => (isTaxon(node) ? data.taxa[vertexOf(node)] : ""));
     return tree;
   }
@@ -80,13 +85,7 @@
     viewer.textContent = "";
     const radius = Math.max(240, (nTaxa * 13) / (2 * Math.PI)), side = Math.max(1000, 3 * radius);
     const size = view.layout === "unrooted" ? [side, side] : [Math.max(940, viewer.clientWidth - 20), Math.max(300, 17 * nTaxa + 40)];
-    let tree = render(size, radius);
-    if (view.layout === "radial") {
-      // The library uses only a part of the radius it is given: ask for more.
-      const root = tree.nodes;
-      const reach = Math.max.apply(null, root.leaves().map((leaf) => Math.hypot(leaf.screen_x - root.screen_x, leaf.screen_y - root.screen_y)));
-      if (reach > 0 && reach < 0.9 * radius) tree = render(size, radius * Math.min(6, radius / reach));
-    }
+    const tree = render(size, radius);
     viewer.appendChild(tree.display.show());
     const svg = viewer.querySelector("svg");
     if (view.layout === "rectangular") drawScale(svg, tree);
