@@ -1,5 +1,6 @@
 """Coordinate ascent: the ELBO against brute force and monotone, the IWELBO against exact evidence, and the edges of use."""
 
+from dataclasses import replace
 from itertools import product
 from math import log
 
@@ -172,6 +173,19 @@ def test_a_mixture_of_one_is_the_fit_itself():
     np.testing.assert_allclose(alone, mixed, atol=1e-9)
     twice = result.sample_mixture_log_weights([result, result], 50, np.random.default_rng(2))
     np.testing.assert_allclose(alone, twice, atol=1e-9)
+
+
+def test_aligned_fits_are_the_same_fits_under_other_names():
+    patterns = random_patterns(8, 200, 2)
+    fit = vi.fit(patterns, rng=np.random.default_rng(1))
+    shuffled = replace(fit, ancestral=np.ascontiguousarray(fit.ancestral[::-1]))
+    apart = evidence.miselbo([fit, shuffled], 300, 3, rng=np.random.default_rng(2))
+    together = vi.align([fit, shuffled])
+    np.testing.assert_array_equal(together[1].ancestral, fit.ancestral)
+    joined = evidence.miselbo(together, 300, 3, rng=np.random.default_rng(2))
+    assert joined.pooled - apart.pooled > -1.0
+    alone = [evidence.iwelbo(f, 2000, 2, rng=np.random.default_rng(3)).pooled for f in (fit, shuffled)]
+    assert alone[0] == pytest.approx(alone[1], abs=1.5)  # renaming changes no bound
 
 
 def test_density_of_a_draw_is_found_again():

@@ -6,7 +6,7 @@ MISELBO (`evidence`), ancestral sequences, and trees for people (`augmented`).
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -35,7 +35,7 @@ from vaiphy.vi_steps import (
 )
 from vaiphy.vi_updates import Columns, EdgeCounts, columns, expected_counts
 
-__all__ = ["Fit", "Info", "Settings", "State", "columns", "fit", "initialise", "step"]
+__all__ = ["Fit", "Info", "Settings", "State", "align", "columns", "fit", "initialise", "step"]
 
 Floats = NDArray[np.float64]
 
@@ -76,6 +76,26 @@ def fit(
         if not settings.sampled_score and abs(info.change) < settings.tolerance * settings.step_size:
             break
     return Fit(patterns, settings, best.ancestral, best.iteration, tuple(trace))
+
+
+def align(fits: Sequence["Fit"]) -> list["Fit"]:
+    """The fits with their internal vertices renamed to match those of the first as well as possible.
+
+    Names of internal vertices are exchangeable, so this changes no fit's bound; but a mixture (MISELBO) gains only
+    where its components mean the same vertices by the same names. Vertices are matched by the agreement of their
+    sequences.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    first = fits[0]
+    aligned = [first]
+    for other in fits[1:]:
+        weighted = first.ancestral * first.columns.counts
+        n_internal = len(weighted)
+        agreement = weighted.reshape(n_internal, -1) @ other.ancestral.reshape(n_internal, -1).T
+        _, order = linear_sum_assignment(-agreement)
+        aligned.append(replace(other, ancestral=np.ascontiguousarray(other.ancestral[order])))
+    return aligned
 
 
 @dataclass(frozen=True, eq=False)
