@@ -13,7 +13,7 @@ from vaiphy.treesample import TreeSample
 #: What the evidence of a method is the evidence of.
 UNROOTED = "unrooted binary trees, uniform topology prior"
 ROOTED = "rooted binary trees, uniform topology prior"
-AUGMENTED = "labelled trees of the augmented space (lower bound in expectation)"
+AUGMENTED = "labelled trees of the augmented space, uniform prior; a lower bound in expectation"
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,12 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     group=METHOD,
     help="Rate of the exponential prior of branch lengths.",
 )
-@_option("--tree-law", metavar="LAW", group=METHOD, help="Law of trees of the method vaiphy: exact or slantis.  [default: exact]")
+@_option(
+    "--tree-law",
+    type=click.Choice(["spanning", "slantis"]),
+    group=METHOD,
+    help="Law of trees of the method vaiphy.  [default: spanning]",
+)
 @_option("--iterations", type=int, metavar="N", group=METHOD, help="Iterations of the method vaiphy.")
 @_option("--particles", type=int, metavar="N", group=METHOD, help="Particles of the methods phi-csmc and csmc.")
 @_option(

@@ -13,6 +13,7 @@ from vaiphy.formats.newick import quoted
 from vaiphy.likelihood import log_likelihoods
 from vaiphy.model import Prior, log_n_unrooted
 from vaiphy.posterior import Posterior, SplitTable
+from vaiphy.report import words
 from vaiphy.report.text import text_report
 from vaiphy.tree import Split, Tree
 from vaiphy.treesample import TreeSample
@@ -45,11 +46,11 @@ def contents(analysis: Analysis, name: str) -> Iterator[tuple[str, str | bytes]]
     note = _note(analysis)
     yield ".json", results.json_text(json_value(analysis))
     if analysis.posterior is not None and analysis.consensus is not None and analysis.credible_tree is not None:
-        yield from summary_files(analysis.posterior, analysis.consensus, analysis.credible_tree, note, _doubt(analysis))
+        yield from summary_files(analysis.posterior, analysis.consensus, analysis.credible_tree, note, words.doubt(analysis))
     if analysis.trees is not None and analysis.outcome.sample is not None:
         names = [quoted(taxon) for taxon in analysis.patterns.taxa]
         lines = results.newick_lines(analysis.trees, names)
-        yield ".trees.nwk", results.newick_comment(_doubt(analysis)) + "\n".join(lines) + "\n"
+        yield ".trees.nwk", results.newick_comment(words.doubt(analysis)) + "\n".join(lines) + "\n"
         for r in range(int(analysis.outcome.sample.replicate.max()) + 1):
             sample = equal_weights(analysis.outcome.sample.of_replicate(r), analysis.settings.n_trees)
             yield f".run{r + 1}.t", results.tree_file(sample, note)
@@ -57,14 +58,18 @@ def contents(analysis: Analysis, name: str) -> Iterator[tuple[str, str | bytes]]
     elif analysis.labelled_trees:
         names = [quoted(taxon) for taxon in analysis.patterns.taxa]
         lines = [results.annotated(tree, names, labels=True) for tree in analysis.labelled_trees]
-        yield ".trees.nwk", results.newick_comment(_doubt(analysis)) + "\n".join(lines) + "\n"
+        yield ".trees.nwk", results.newick_comment(words.doubt(analysis)) + "\n".join(lines) + "\n"
     if analysis.states is not None:
         states = analysis.states
         tree_file = ".trees.nwk" if analysis.outcome.labelled is not None else ".con.tre"
+        how = (
+            "Mean-field probabilities"
+            if analysis.outcome.labelled
+            else "Averages over posterior trees that have the vertex's clade"
+        )
         comments = [
             f"Ancestral states at the vertices named in {name}{tree_file}; {note}",
-            "Averages over the posterior of the trees that have the vertex's clade. State: the most probable base, - if "
-            "none has probability 0.5.",
+            f"{how}. State: the most probable base, - if none has probability 0.5.",
         ]
         yield ".state.gz", results.states_file(states.names, states.probability, states.site_pattern, comments)
     yield ".vaiphy", text_report(analysis, written_files(analysis, name))
@@ -207,11 +212,6 @@ def _parameters(sample: TreeSample, analysis: Analysis) -> dict[str, np.ndarray]
 
 def _note(analysis: Analysis) -> str:
     """What every NEXUS file says of itself."""
-    doubt = _doubt(analysis)
+    doubt = words.doubt(analysis)
     source = f"VaiPhy {analysis.provenance.version}, {analysis.provenance.file}, seed {analysis.settings.seed}"
     return f"{source}; {doubt}" if doubt else source
-
-
-def _doubt(analysis: Analysis) -> str:
-    """A result that cannot be trusted says so in every file."""
-    return "" if analysis.trust_ok else f"NOT TO BE TRUSTED: {'; '.join(analysis.reasons)}"

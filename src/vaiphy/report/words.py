@@ -55,16 +55,32 @@ def model(analysis: Analysis) -> str:
 def headline(analysis: Analysis) -> str:
     """What was estimated, in one sentence."""
     estimate = analysis.estimate
-    return f"Log evidence {number(estimate)} ({estimate.target}; {model(analysis)})"
+    name = "Lower bound of the log evidence (IWELBO)" if is_bound(analysis) else "Log evidence"
+    return f"{name} {number(estimate)} ({estimate.target}; {model(analysis)})"
+
+
+def is_bound(analysis: Analysis) -> bool:
+    """Whether the main figure is a bound and no estimate."""
+    return analysis.settings.method == "vaiphy"
 
 
 def verdict(analysis: Analysis) -> str:
     """Whether it can be trusted."""
     if analysis.trust_ok:
         return "The result can be trusted."
+    if is_bound(analysis) and analysis.complete:
+        return "This is a bound, not an estimate, and the trees are those of an approximation."
     if not analysis.complete:
         return "The run was ended by its time limit: this is the best answer so far, do not rely on it."
     return "The result cannot be trusted."
+
+
+def doubt(analysis: Analysis) -> str:
+    """What every file says of a result that cannot be trusted; nothing of one that can."""
+    if analysis.trust_ok:
+        return ""
+    mark = "A BOUND, NOT AN ESTIMATE" if is_bound(analysis) else "NOT TO BE TRUSTED"
+    return f"{mark}: {'; '.join(analysis.reasons)}"
 
 
 def grounds(analysis: Analysis) -> list[str]:
@@ -73,7 +89,8 @@ def grounds(analysis: Analysis) -> list[str]:
     out = []
     if len(estimate.replicates) > 1:
         listed = ", ".join(f"{value:.2f}" for value in estimate.replicates)
-        out.append(f"log evidence of the {len(estimate.replicates)} replicates: {listed}")
+        what = "repeated bounds" if is_bound(analysis) else f"log evidence of the {len(estimate.replicates)} replicates"
+        out.append(f"{what}: {listed}")
     out.append(
         f"effective sample size {estimate.ess:.0f} of {estimate.n_samples}; Pareto k of the weights {estimate.pareto_k:.2f} "
         "(trustworthy below 0.7)"

@@ -1,42 +1,16 @@
-"""The methods behind `vaiphy run --method`, each as the same sequence of bounded steps.
-
-A method turns settings and data into a state, moves it on one step at a time, says when it is done, writes its state as
-plain arrays, and hands over an `Outcome`. All chance comes from the seed in the settings and from counters in the state, so a
-state that was written and read again goes on exactly as it would have.
-"""
+"""`--method posterior`: adaptive importance sampling over unrooted binary trees (`vaiphy.refine`)."""
 
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
+from vaiphy.methods.method import NotYet
 from vaiphy.outcome import UNROOTED, Estimate, Outcome, Progress, Trace
 from vaiphy.settings import Settings
-
-
-class NotYet(RuntimeError):
-    """There is no result to hand over yet: more steps are needed."""
-
-
-class Method(Protocol):
-    """One way to go from an alignment to an outcome."""
-
-    def initialise(self, patterns: SitePatterns, settings: Settings) -> Any: ...
-
-    def step(self, state: Any, threads: int) -> tuple[Any, Progress]: ...
-
-    def is_done(self, state: Any) -> bool: ...
-
-    def to_arrays(self, state: Any) -> dict[str, NDArray]: ...
-
-    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> Any: ...
-
-    def outcome(self, state: Any) -> Outcome:
-        """The best answer so far; raises `NotYet` if there is none."""
-        ...
 
 
 class PosteriorMethod:
@@ -83,13 +57,3 @@ class PosteriorMethod:
         own = draws.log_ratio - draws.densities[np.arange(len(draws.replicate)), draws.replicate]
         sample = replace(found.sample, replicate_log_weights=own)
         return Outcome({"posterior": estimate}, found.trust_ok, tuple(found.reasons), sample, elbo=found.elbo, trace=trace)
-
-
-#: Name -> class; what `--method` offers.
-METHODS: dict[str, type] = {"posterior": PosteriorMethod}
-
-
-def method_of(settings: Settings) -> Method:
-    """The method the settings ask for."""
-    found: Method = METHODS[settings.method]()
-    return found

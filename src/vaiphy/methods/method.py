@@ -1,0 +1,31 @@
+"""What every method offers."""
+
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from vaiphy.alignment import SitePatterns
+from vaiphy.outcome import Outcome, Progress
+from vaiphy.settings import Settings
+
+
+class NotYet(RuntimeError):
+    """There is no result to hand over yet: more steps are needed."""
+
+
+class Method(Protocol):
+    """One way to go from an alignment to an outcome."""
+
+    def initialise(self, patterns: SitePatterns, settings: Settings) -> Any: ...
+
+    def step(self, state: Any, threads: int) -> tuple[Any, Progress]: ...
+
+    def is_done(self, state: Any) -> bool: ...
+
+    def to_arrays(self, state: Any) -> dict[str, NDArray]: ...
+
+    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> Any: ...
+
+    def outcome(self, state: Any) -> Outcome:
+        """The best answer so far; raises `NotYet` if there is none."""
+        ...
