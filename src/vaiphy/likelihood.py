@@ -135,11 +135,11 @@ def branch_derivatives(tree: Tree, patterns: SitePatterns) -> tuple[NDArray[np.f
 
 
 def optimise(
-    tree: Tree, patterns: SitePatterns, prior_rate: float = 0.0, tolerance: float = 1e-3, max_sweeps: int = 100
+    tree: Tree, patterns: SitePatterns, prior_rate: float = 0.0, tolerance: float = 1e-5, max_sweeps: int = 100
 ) -> tuple[Tree, float]:
     """Maximum-likelihood (or, with a prior rate, maximum-posterior) branch lengths by coordinate Newton sweeps.
 
-    Unknown lengths start at 0.05. Stops when no length changes by more than `tolerance` relative to itself. Returns
+    Unknown lengths start at 0.05. Stops when a sweep gains less than `tolerance` log units. Returns
     the tree and its log-likelihood (without the prior).
     """
     _check(tree, patterns, lengths_known=False)

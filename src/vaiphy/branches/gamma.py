@@ -46,10 +46,13 @@ def fit(
     patterns: SitePatterns,
     rate: float,
     threads: int = 1,
-    tolerance: float = 0.02,
+    tolerance: float = 0.01,
     max_sweeps: int = 10,
 ) -> GammaFit:
-    """Optimise the lengths of each topology under the Exp(rate) prior, starting from `lengths`, and match the Gammas."""
+    """Optimise the lengths of each topology under the Exp(rate) prior, starting from `lengths`, and match the Gammas.
+
+    Sweeps stop when one gains less than `tolerance` log units.
+    """
     n_trees, n_vertices = lengths.shape
     modes = lengths.copy()
     shapes, rates = np.ones((n_trees, n_vertices)), np.ones((n_trees, n_vertices))
@@ -127,11 +130,12 @@ def learn(law: GammaFit, children: Children, topology: NDArray[np.int32], length
         return np.bincount(index, weights=share * values.ravel(), minlength=len(unique))
 
     found = total(np.ones_like(mean))
-    effective = found**2 / np.maximum(np.bincount(index, weights=share**2, minlength=len(unique)), 1e-300)
+    kept = found > 1e-12  # splits whose draws have no weight teach nothing
+    effective = np.where(kept, found, 0.0) ** 2 / np.maximum(np.bincount(index, weights=share**2, minlength=len(unique)), 1e-30)
     trust = effective / (effective + SHRINKAGE)
-    mean_factor = total(lengths[:, 1:]) / total(mean)
+    mean_factor = np.where(kept, total(lengths[:, 1:]), 1.0) / np.where(kept, total(mean), 1.0)
     centre = (mean * mean_factor[index].reshape(mean.shape)).ravel()
-    variance_factor = total((lengths[:, 1:].ravel() - centre) ** 2) / total(variance)
+    variance_factor = np.where(kept, total((lengths[:, 1:].ravel() - centre) ** 2), 1.0) / np.where(kept, total(variance), 1.0)
     importance = found * trust
     average_mean = float(np.exp(np.average(np.log(np.clip(mean_factor, *MEAN_RANGE)), weights=importance)))
     average_variance = float(np.exp(np.average(np.log(np.clip(variance_factor, *VARIANCE_RANGE)), weights=importance)))

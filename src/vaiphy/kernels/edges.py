@@ -18,6 +18,7 @@ from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.pruning import join_one, join_two
 
 SMALL, LARGE = 1e-100, 1e100
+ENOUGH = 1e-5  # a Newton step that gains less than this many log units is the last of its visit
 
 
 @inlined
@@ -108,20 +109,22 @@ def newton(ratio, v, counts, u, prior, u_low, u_high, n_steps):
     """Maximise sum_p counts*log(1 + u*ratio) + prior*log(u) over u in [u_low, u_high], starting from u.
 
     The function is concave, so a step that leaves the range goes to the end of the range, from where Newton's method comes
-    back if the maximum is inside.
+    back if the maximum is inside. Returns u and about how much was gained.
     """
+    gained = 0.0
     for _ in range(n_steps):
         slope, curvature = slopes(ratio, v, counts, u)
         slope += prior / u
         curvature += prior / (u * u)
-        if curvature <= 0.0:
-            return u_high if slope > 0.0 else u_low if slope < 0.0 else u
+        if curvature <= 0.0:  # flat: no pattern says anything
+            return u, gained
         new = min(max(u + slope / curvature, 0.5 * u, u_low), u_high)
-        moved = abs(new - u)
+        gain = (new - u) * (slope - 0.5 * curvature * (new - u))
+        gained += gain
         u = new
-        if moved < 1e-3 * (1.0 - u) + 1e-9:
+        if gain < ENOUGH:
             break
-    return u
+    return u, gained
 
 
 @kernel
@@ -138,9 +141,9 @@ def sweep(root, start, child, decay, tips, counts, prior, u_low, u_high, n_steps
     """Visit every branch once, depth first, with all partials kept up to date; improve its length by `n_steps` Newton steps.
 
     `below` must be filled; `decay` changes in place. With n_steps = 0 nothing moves and `above` and `ratio` are filled for the
-    tree as it is. Returns the largest change of a branch length, relative to (length + 0.001).
+    tree as it is. Returns about how many log units were gained.
     """
-    largest = 0.0
+    gained = 0.0
     depth = 0
     stack[0] = root
     position[root] = start[root]
@@ -152,9 +155,8 @@ def sweep(root, start, child, decay, tips, counts, prior, u_low, u_high, n_steps
             fill_one_above(c, vertex, root, start, child, decay, tips, below, above)
             fill_ratio(c, above, below, ratio)
             if n_steps > 0:
-                u = newton(ratio, c, counts, decay[c], prior, u_low, u_high, n_steps)
-                # Change of length is 3/4 * change of log u; 1 - u is about 4/3 of a short length.
-                largest = max(largest, abs(np.log(u / decay[c])) / (0.00133 - np.log(u)))
+                u, gain = newton(ratio, c, counts, decay[c], prior, u_low, u_high, n_steps)
+                gained += gain
                 decay[c] = u
             depth += 1
             stack[depth] = c
@@ -163,7 +165,7 @@ def sweep(root, start, child, decay, tips, counts, prior, u_low, u_high, n_steps
             if n_steps > 0 and vertex != root and start[vertex + 1] > start[vertex]:
                 fill_one_below(vertex, start, child, decay, tips, below)
             depth -= 1
-    return largest
+    return gained
 
 
 @kernel
@@ -185,16 +187,16 @@ def optimise(
     stack,
     position,
 ):
-    """Coordinate Newton sweeps until the largest relative change of a length is below `tolerance`; `decay` in place.
+    """Coordinate Newton sweeps until one gains less than `tolerance` log units; `decay` in place.
 
     Returns the number of sweeps. `above` and `ratio` are those met during the last sweep.
     """
     fill_below(order, start, child, decay, tips, below)
     root = order[order.shape[0] - 1]
     for k in range(max_sweeps):
-        moved = sweep(
+        gained = sweep(
             root, start, child, decay, tips, counts, prior, u_low, u_high, 2, below, above, ratio, stack, position
         )
-        if moved < tolerance:
+        if gained < tolerance:
             return k + 1
     return max_sweeps

@@ -72,8 +72,8 @@ def fit(children, lengths, tips, counts, rate, u_low, u_high, tolerance, max_swe
             decay[v] = min(max(np.exp(-4.0 / 3.0 * lengths[t, v]), u_low), u_high)
         fill_below(order, start, child, decay, tips, below)
         for _ in range(max_sweeps):
-            moved = sweep(0, start, child, decay, tips, counts, prior, u_low, u_high, 2, below, above, ratio, stack, position)
-            if moved < tolerance:
+            gained = sweep(0, start, child, decay, tips, counts, prior, u_low, u_high, 2, below, above, ratio, stack, position)
+            if gained < tolerance:
                 break
         log_norm = 0.0
         log_q = 0.0

@@ -34,7 +34,7 @@ def best_pendant(ratio, counts, u, prior, u_low, u_high, values):
     The likelihood of the two parts joined is the product of their own likelihoods times 1 + u*ratio, whichever branch the
     moved part hangs in (the pulley principle), so scores of one cut can be compared with each other.
     """
-    u = newton(ratio, 0, counts, u, prior, u_low, u_high, 2)
+    u, _ = newton(ratio, 0, counts, u, prior, u_low, u_high, 2)
     for p in range(counts.shape[0]):
         values[p] = 1.0 + u * ratio[0, p]
     return u, weighted_log_sum(values, counts, 0, counts.shape[0]) + prior * np.log(u)
