@@ -83,9 +83,13 @@ def describe(progress: Progress) -> str:
 
 @contextmanager
 def locked(prefix: Path) -> Iterator[None]:
-    """Holds PREFIX.lock while a run uses the prefix; the system releases it when the process ends, however it ends."""
+    """Holds a lock while a run uses the prefix; the system releases it when the process ends, however it ends."""
     path = prefix.with_name(f".{prefix.name}.lock")
-    with open(path, "w") as stream:
+    try:
+        stream = open(path, "w")  # noqa: SIM115
+    except OSError as problem:
+        raise OSError(problem.errno, f"cannot write here ({problem.strerror})", str(prefix)) from None
+    with stream:
         if fcntl is not None:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -76,6 +76,9 @@ def run(
     iterations: int | None = None,
     particles: int | None = None,
     outgroup: Sequence[str] = (),
+    format: str | None = None,
+    matchchar: str | None = None,
+    missing: str | None = None,
     n_trees: int = 1000,
     time_limit: float | None = None,
     redo: bool = False,
@@ -96,7 +99,8 @@ def run(
         raise InputError(f"the time limit must be positive, not {time_limit}")
     listener = listener or Listener()
     base = None if prefix is None else Path(prefix)
-    data, digest = _read(alignment)
+    data, digest = _read(alignment, format, matchchar, missing)
+    content = _content(data)
     _check(data, outgroup)
     patterns = compress(data)
     with ExitStack() as stack:
@@ -117,7 +121,7 @@ def run(
             n_trees=n_trees,
         )
         if saved is not None:
-            _check_saved(saved, settings, data.source, digest)
+            _check_saved(saved, settings, data.source, content)
         log = stack.enter_context(RunLog(None if base is None else with_suffix(base, ".log"), saved is not None))
         say = log.tee(listener.say)
         command = command or f"vaiphy.run({data.source!r}, seed={settings.seed})"
@@ -125,7 +129,7 @@ def run(
             command += f" --seed {settings.seed}"
         provenance = Provenance(__version__, command, data.source, digest, threads or available_threads())
         _introduce(say, settings, provenance, patterns, data, saved)
-        session = _Session(base, settings, provenance, patterns, tuple(data.warnings))
+        session = _Session(base, settings, provenance, patterns, tuple(data.warnings), content)
         watch = stack.enter_context(announced(say))
         stopped = run_steps(
             patterns,
@@ -190,13 +194,14 @@ class _Session:
     provenance: Provenance
     patterns: SitePatterns
     warnings: tuple[str, ...]
+    content: str
 
     def _header(self, status: str, timings: dict[str, float]) -> dict[str, Any]:
         return {
             "version": __version__,
             "status": status,
             "settings": self.settings.to_json(),
-            "input": {"file": self.provenance.file, "sha256": self.provenance.sha256},
+            "input": {"file": self.provenance.file, "content": self.content},
             "timings": timings,
         }
 
@@ -248,16 +253,24 @@ def _literal(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
-def _read(alignment: str | Path | Alignment) -> tuple[Alignment, str]:
-    """The alignment and the SHA-256 of its file (of the taxa and sites, if it is none)."""
+def _read(
+    alignment: str | Path | Alignment, format: str | None, matchchar: str | None, missing: str | None
+) -> tuple[Alignment, str]:
+    """The alignment and the SHA-256 of its file (of its content, if there is no file)."""
     if isinstance(alignment, Alignment):
-        content = "\n".join(alignment.taxa).encode() + b"\n" + alignment.sites.tobytes()
-        return alignment, sha256(content).hexdigest()
+        return alignment, _content(alignment)
+    data = read_alignment(alignment, format, matchchar, missing)
     path = Path(alignment)
-    data = read_alignment(alignment)
-    if str(alignment).upper() in DATASETS and not path.exists():
+    if path.is_file():
+        return data, sha256(path.read_bytes()).hexdigest()
+    if str(alignment).upper() in DATASETS:
         return data, sha256((files("vaiphy.datasets") / f"{data.source}.fasta.gz").read_bytes()).hexdigest()
-    return data, sha256(path.read_bytes()).hexdigest()
+    return data, _content(data)
+
+
+def _content(data: Alignment) -> str:
+    """What the analysis depends on: taxa and sites, however they were written."""
+    return sha256("\n".join(data.taxa).encode() + b"\n" + data.sites.tobytes()).hexdigest()
 
 
 def _check(data: Alignment, outgroup: Sequence[str]) -> None:
@@ -276,12 +289,12 @@ def _choose_seed(seed: int | None, saved: Saved | None) -> int:
     return saved.settings.seed if saved is not None and not saved.finished else secrets.randbelow(2**31)
 
 
-def _check_saved(saved: Saved, settings: Settings, source: str, digest: str) -> None:
+def _check_saved(saved: Saved, settings: Settings, source: str, content: str) -> None:
     """Whether the run may go on from a checkpoint; explains why not."""
     ways = "--redo starts over and replaces its files; another --prefix leaves them alone"
     name = str(saved.path).removesuffix(".ckpt")
     reasons = [d for field, d in differences(saved.settings, settings) if field not in OUTPUT_ONLY]
-    if saved.header["input"]["sha256"] != digest:
+    if saved.header["input"]["content"] != content:
         reasons.insert(0, f"another input (then {saved.header['input']['file']}, now {source}, with other content)")
     if saved.finished:
         other = f", with {'; '.join(reasons)}" if reasons else ""

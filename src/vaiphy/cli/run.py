@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from vaiphy import __version__
+from vaiphy.cli.arguments import FORMAT_NAMES
 from vaiphy.cli.grouped import Duration, GroupedCommand, GroupedOption, Threads
 
-EVERYDAY, METHOD, OUTPUT = "Everyday options", "What is computed", "Files and screen"
+EVERYDAY, METHOD, INPUT, OUTPUT = "Everyday options", "What is computed", "How the alignment is read", "Files and screen"
 
 
 def _option(*names: str, group: str, **kwargs: Any) -> Any:
@@ -32,7 +33,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 )
 @_option(
     "--seed",
-    type=click.IntRange(0, 2**63 - 1),
+    type=int,
     metavar="N",
     group=EVERYDAY,
     help="Seed of all chance.  [default: drawn, printed and recorded]",
@@ -88,6 +89,16 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 @_option("--iterations", type=int, metavar="N", group=METHOD, help="Iterations of the method vaiphy.")
 @_option("--particles", type=int, metavar="N", group=METHOD, help="Particles of the methods phi-csmc and csmc.")
 @_option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMAT_NAMES),
+    metavar="NAME",
+    group=INPUT,
+    help="Format, if the content does not tell: " + ", ".join(FORMAT_NAMES) + ".",
+)
+@_option("--matchchar", metavar="CHAR", group=INPUT, help="Symbol that means 'as in the first sequence'.")
+@_option("--missing", metavar="CHAR", group=INPUT, help="Symbol that means missing data, besides ? and -.")
+@_option(
     "--trees",
     type=int,
     default=1000,
@@ -113,6 +124,9 @@ def run(
     tree_law: str | None,
     iterations: int | None,
     particles: int | None,
+    format_: str | None,
+    matchchar: str | None,
+    missing: str | None,
     trees: int,
     quiet: bool,
 ) -> None:
@@ -151,6 +165,9 @@ def run(
                 tree_law=tree_law,
                 iterations=iterations,
                 particles=particles,
+                format=format_,
+                matchchar=matchchar,
+                missing=missing,
                 outgroup=_names(outgroup),
                 n_trees=trees,
                 time_limit=time_limit,

@@ -49,7 +49,7 @@ def number(estimate: Estimate) -> str:
 
 
 def model(analysis: Analysis) -> str:
-    return f"JC69, branch lengths Exp({analysis.settings.prior_rate:g}), all topologies equally likely"
+    return f"JC69, branch lengths Exp({analysis.settings.prior_rate:g})"
 
 
 def headline(analysis: Analysis) -> str:
