@@ -11,18 +11,19 @@ log sum_k W_k w_k. Z-hat is an unbiased estimate of the evidence of the stated t
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from vaiphy.alignment import SitePatterns, fold_states
 from vaiphy.csmc import forest as forests
 from vaiphy.csmc.forest import CHUNK, Forest
-from vaiphy.csmc.proposals import Proposal
+from vaiphy.csmc.proposals import AnyProposal, Running
 from vaiphy.csmc.resampling import ancestors, effective_sample_size
 from vaiphy.csmc.targets import Target, log_backward
 from vaiphy.csmc.unroot import rooted_arrays, unrooted_arrays
+from vaiphy.evidence import log_sum_exp
 from vaiphy.parallel import streams
 
 
@@ -58,11 +59,9 @@ class Particles:
         return self.target.statement(self.patterns.n_taxa)
 
 
-import os
-ALPHA = float(os.environ.get('ALPHA','1'))
 def run(
     patterns: SitePatterns,
-    proposal: Proposal,
+    proposal: AnyProposal,
     target: Target,
     rng: np.random.Generator,
     n_particles: int = 2048,
@@ -77,26 +76,26 @@ def run(
         raise ValueError(f"at least one particle is needed, not {n_particles}")
     folded = fold_states(patterns)
     forest = forests.begin(folded, n_particles, threads)
-    proposal = proposal.begin(forest, target)
+    running = proposal.begin(forest, target)
     chance, *pieces = streams(rng, 1 + -(-n_particles // CHUNK))
     n_ranks = patterns.n_taxa - 1
     log_weights = np.zeros(n_particles)  # untwisted, since the last resampling, up to a constant
     twist = np.zeros(n_particles)
-    log_volume = np.zeros(n_particles)
+    expected = np.zeros(n_particles)
     log_evidence = float(forest.log_likelihood[: patterns.n_taxa].sum()) + target.log_topology_prior(patterns.n_taxa)
     ess, resampled = np.empty(n_ranks), np.zeros(n_ranks, dtype=bool)
     ancestry = np.tile(np.arange(n_particles), (n_ranks, 1))
     for rank in range(n_ranks):
         last = rank == n_ranks - 1
-        log_weights += extend(forest, proposal, target, pieces, log_volume)
+        log_weights += extend(forest, running, target, pieces, expected)
         np.nan_to_num(log_weights, copy=False, nan=-np.inf, neginf=-np.inf)
         twist = np.zeros(n_particles)
-        if proposal.look_ahead is not None and not last:
-            twist = proposal.look_ahead.potential(forest, log_volume)
+        if running.look_ahead is not None and not last:
+            twist = running.look_ahead.potential(forest, expected)
         current = log_weights + twist
         if not np.isfinite(current).any():
             raise ArithmeticError("every particle has weight zero: the data are impossible under all trees proposed")
-        total = logsumexp(current)
+        total = log_sum_exp(current)
         weights = np.exp(current - total)
         ess[rank] = effective_sample_size(weights)
         if not last and (ess[rank] < threshold * n_particles or threshold >= 1):
@@ -104,11 +103,11 @@ def run(
             chosen = ancestors(resampling, weights, chance)
             ancestry[rank] = chosen
             forests.resample(forest, chosen)
-            log_evidence += total - np.log(n_particles)
+            log_evidence += total - log(n_particles)
             # Survivors are equal under the twisted target; the untwisted weight takes the twist back.
             log_weights = -twist[chosen]
-            log_volume = log_volume[chosen]
-    log_evidence += total - np.log(n_particles)
+            expected = expected[chosen]
+    log_evidence += total - log(n_particles)
     children, lengths = rooted_arrays(forest)
     return Particles(
         patterns, target, float(log_evidence), current - total, children, lengths,
@@ -117,19 +116,21 @@ def run(
 
 
 def extend(
-    forest: Forest, proposal: Proposal, target: Target, pieces: list[np.random.Generator], log_volume: NDArray[np.float64]
+    forest: Forest, proposal: Running, target: Target, pieces: list[np.random.Generator], expected: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Merge two roots of every particle; the log of the untwisted weights. Adds the expected volumes to `log_volume`."""
+    """Merge two roots of every particle; the log of the untwisted weights.
+
+    Adds to `expected` what the proposal itself expects of a merger like this one (for the look-ahead).
+    """
     last = forest.n_roots == 2
     merger = proposal.merger.choose(forest, target, pieces)
     drawn = proposal.lengths.propose(forest, target, merger, pieces)
     a, b = forests.pair(forest, merger.first, merger.second)
     before = forest.log_likelihood[a] + forest.log_likelihood[b]
     forests.merge_roots(forest, merger.first, merger.second, drawn.lengths)
-    made = slice(forests.new_vertices(forest).start - forest.n_particles, forests.new_vertices(forest).start)
-    gain = forest.log_likelihood[made] - before
+    gain = forest.log_likelihood[forests.newest(forest)] - before
     gain += target.log_length_prior(drawn.lengths, last)
     gain += log_backward(proposal.merger.backward, target, forest)
     if drawn.log_volume is not None:
-        log_volume += drawn.log_volume - ALPHA * merger.log_q
+        expected += drawn.log_volume - merger.log_q
     return gain - merger.log_q - drawn.log_q

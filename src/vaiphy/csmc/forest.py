@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import merge
+from vaiphy.kernels.binary import taxon_keys
 from vaiphy.parallel import chunks, map_threads
 
 #: Particles per piece of work; random streams belong to pieces, so results do not depend on the number of threads.
@@ -20,15 +21,16 @@ CHUNK = 128
 
 def leaf_marks(n_taxa: int) -> NDArray[np.uint64]:
     """A random 64-bit mark for every taxon; a clade is known by the exclusive or of its taxa's marks."""
-    return np.random.default_rng(20221128).integers(1, 2**63, size=n_taxa, dtype=np.uint64) << np.uint64(1) | np.uint64(1)
+    return np.ascontiguousarray(taxon_keys(n_taxa)[:n_taxa])
 
 
 @dataclass
 class Forest:
     """K particles of R roots each, and every vertex ever made.
 
-    `children[v]`, `lengths[v]` are the two subtrees below v and the branches to them; `size` counts taxa, `born` is the rank
-    at which v was made, `mark` identifies its set of taxa, `log_likelihood` is log p(data of its taxa | subtree).
+    `children[v]`, `lengths[v]` are the two subtrees below v and the branches to them; `size` counts taxa, `least` is the
+    smallest of them, `born` the rank at which v was made, `mark` identifies its set of taxa, and `log_likelihood` is
+    log p(data of its taxa | subtree).
     """
 
     patterns: SitePatterns
@@ -36,6 +38,7 @@ class Forest:
     children: NDArray[np.int32]
     lengths: NDArray[np.float64]
     size: NDArray[np.int32]
+    least: NDArray[np.int32]
     born: NDArray[np.int32]
     mark: NDArray[np.uint64]
     log_likelihood: NDArray[np.float64]
@@ -69,21 +72,22 @@ def begin(patterns: SitePatterns, n_particles: int, threads: int = 1) -> Forest:
     # Reserved, not used: memory is taken only as slots are written, and freed slots are written first.
     n_slots = n + n_particles * (n // 2 + 1)
     pool = np.empty((n_slots, 4, patterns.n_patterns), dtype=np.float32)
-    n_states = patterns.tips.sum(axis=1, keepdims=True)
-    pool[:n] = 4.0 * patterns.tips / n_states
+    pool[:n], leaf_logs = leaves(patterns)
     slot = np.full(n_vertices, -1, dtype=np.int32)
     slot[:n] = np.arange(n)
     log_likelihood = np.zeros(n_vertices)
-    log_likelihood[:n] = np.log(0.25 * n_states[:, 0, :]) @ patterns.counts
+    log_likelihood[:n] = leaf_logs
     mark = np.zeros(n_vertices, dtype=np.uint64)
     mark[:n] = leaf_marks(n)
-    size = np.ones(n_vertices, dtype=np.int32)
+    least = np.zeros(n_vertices, dtype=np.int32)
+    least[:n] = np.arange(n)
     return Forest(
         patterns=patterns,
         roots=np.tile(np.arange(n, dtype=np.int32), (n_particles, 1)),
         children=np.full((n_vertices, 2), -1, dtype=np.int32),
         lengths=np.zeros((n_vertices, 2)),
-        size=size,
+        size=np.ones(n_vertices, dtype=np.int32),
+        least=least,
         born=np.zeros(n_vertices, dtype=np.int32),
         mark=mark,
         log_likelihood=log_likelihood,
@@ -94,10 +98,22 @@ def begin(patterns: SitePatterns, n_particles: int, threads: int = 1) -> Forest:
     )
 
 
+def leaves(patterns: SitePatterns) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Normalised partials of the taxa, (n, 4, P), and their log-likelihoods (a quarter for every base that is known)."""
+    n_states = patterns.tips.sum(axis=1, keepdims=True, dtype=np.float32)
+    return 4.0 * patterns.tips / n_states, np.log(0.25 * n_states[:, 0, :].astype(np.float64)) @ patterns.counts
+
+
 def new_vertices(forest: Forest) -> slice:
     """The vertices that the next mergers will make, one per particle, in the order of particles."""
     start = forest.n_taxa + forest.rank * forest.n_particles
     return slice(start, start + forest.n_particles)
+
+
+def newest(forest: Forest) -> slice:
+    """The vertices made by the last mergers, in the order of the particles as they were then."""
+    stop = new_vertices(forest).start
+    return slice(stop - forest.n_particles, stop)
 
 
 def pair(forest: Forest, first: NDArray[np.int64], second: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -106,8 +122,24 @@ def pair(forest: Forest, first: NDArray[np.int64], second: NDArray[np.int64]) ->
     return forest.roots[rows, first], forest.roots[rows, second]
 
 
+def members(forest: Forest, vertex: int) -> NDArray[np.bool_]:
+    """Which taxa are at or below a vertex, (n,)."""
+    found = np.zeros(forest.n_taxa, dtype=bool)
+    stack = [vertex]
+    while stack:
+        top = stack.pop()
+        if top < forest.n_taxa:
+            found[top] = True
+        else:
+            stack.extend(forest.children[top].tolist())
+    return found
+
+
 def merge_roots(forest: Forest, first: NDArray[np.int64], second: NDArray[np.int64], lengths: NDArray[np.float64]) -> None:
-    """Merge two roots of every particle: one pruning step each. The new vertex takes the smaller column, the last column fills the gap."""
+    """Merge two roots of every particle: one pruning step each.
+
+    The new vertex takes the smaller of the two columns, and the last column moves to the larger.
+    """
     made = new_vertices(forest)
     a, b = pair(forest, first, second)
     n_particles, counts = forest.n_particles, forest.patterns.counts
@@ -124,6 +156,7 @@ def merge_roots(forest: Forest, first: NDArray[np.int64], second: NDArray[np.int
     forest.children[made, 0], forest.children[made, 1] = a, b
     forest.lengths[made] = lengths
     forest.size[made] = forest.size[a] + forest.size[b]
+    forest.least[made] = np.minimum(forest.least[a], forest.least[b])
     forest.born[made] = forest.rank + 1
     forest.mark[made] = forest.mark[a] ^ forest.mark[b]
     forest.log_likelihood[made] = forest.log_likelihood[a] + forest.log_likelihood[b] + gain

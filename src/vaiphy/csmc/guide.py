@@ -1,8 +1,8 @@
 """What a set of weighted trees says about clades: who is whose sister, how often, and what the rest of the data says of it.
 
-A clade is one side of a split. For a rooted target the root may be anywhere, so both sides of every branch are clades, and
-given an unrooted tree the root's branch has probability proportional to its length (the likelihood does not see the root;
-two Exp branches in place of one give a factor rate * length). For an unrooted target the tree hangs from taxon 0.
+A clade is one side of a split. For a rooted target the root may be anywhere, so both sides of every branch are clades; given an
+unrooted tree, the root's branch has probability proportional to its length (the likelihood does not see the root, and two Exp
+branches in place of one give a factor rate * length). For an unrooted target the tree hangs from taxon 0.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
-from vaiphy.csmc.forest import leaf_marks
+from vaiphy.csmc.forest import leaf_marks, leaves
 from vaiphy.kernels import outer as messages
 from vaiphy.parallel import map_threads
+
+Leaves = tuple[NDArray[np.float32], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +36,10 @@ class Reference:
 class Guide:
     """Tables by clade (sorted by mark) and by pair of sister clades (CSR by the smaller clade).
 
-    `chance` of a pair: probability that the two are sisters given that both are clades. `key` orders pairs, surest first.
-    `outer[c]` with `log_outer[c]` is the message that reaches the top of clade c from the rest of the best tree that has it,
-    `length[c]` the branch above c there. `best` is the best tree, whose log-likelihood is `log_best`.
+    `chance` of a pair: probability that the two meet at one vertex given that both are clades (for a rooted target: if the
+    root is not between them). `key` orders pairs, surest first. `outer[c]` with `log_outer[c]` is the message that reaches the
+    top of clade c from the rest of the best tree that has it, `length[c]` the branch above c and `inside[c]` the tree length
+    within c there. The best tree of all has length `total` and log-likelihood `log_best`.
     """
 
     marks: NDArray[np.uint64]
@@ -47,9 +50,11 @@ class Guide:
     outer: NDArray[np.float32]
     log_outer: NDArray[np.float64]
     length: NDArray[np.float64]
+    inside: NDArray[np.float64]
     best_children: NDArray[np.int32]
     best_lengths: NDArray[np.float64]
     log_best: float
+    total: float
     rooted: bool
 
     def find(self, marks: NDArray[np.uint64]) -> NDArray[np.int32]:
@@ -61,52 +66,55 @@ class Guide:
 def build(patterns: SitePatterns, reference: Reference, rooted: bool, threads: int = 1) -> Guide:
     """The guide of a reference set; `patterns` should be folded (`alignment.fold_states`)."""
     n, n_trees = reference.n_taxa, len(reference.children)
-    below, above, inside_below, inside_above, total = _clades(reference)
-    sides = [below[:, 1:]] + ([above[:, 1:]] if rooted else [])
-    insides = [inside_below[:, 1:]] + ([inside_above[:, 1:]] if rooted else [])
-    all_marks, all_inside = np.concatenate(sides, axis=1), np.concatenate(insides, axis=1)
-    marks, numbers = np.unique(all_marks, return_inverse=True)
-    numbers = numbers.reshape(all_marks.shape)
-    outside = np.zeros((len(marks), n_trees), dtype=np.float32)
+    sides = _clades(reference)
+    used = (sides.below, sides.above) if rooted else (sides.below,)
+    marks, first, numbers = np.unique(
+        np.concatenate([side[:, 1:] for side in used], axis=1), return_index=True, return_inverse=True
+    )
+    numbers = numbers.reshape(n_trees, -1)
     present = np.zeros((len(marks), n_trees), dtype=bool)
-    trees = np.broadcast_to(np.arange(n_trees)[:, None], numbers.shape)
-    present[numbers, trees] = True
-    # The share of the tree's length where the root may be, if the clade is one: all that is not inside it.
-    outside[numbers, trees] = 1.0 - all_inside / total[:, None] if rooted else 1.0
-    start, partner, chance = _sisters(reference, marks, below, above, outside, present, rooted)
-    order = np.lexsort((np.arange(len(chance)), -chance))
+    present[numbers, np.broadcast_to(np.arange(n_trees)[:, None], numbers.shape)] = True
+    start, partner, chance, union = _sisters(reference, marks, sides, present, rooted)
+    sizes = np.concatenate([sides.size[:, 1:], n - sides.size[:, 1:]], axis=1)[:, : numbers.shape[1]].ravel()[first]
+    # Surest first; among equals small clades first, so that the root is decided late.
+    order = np.lexsort((np.arange(len(chance)), sizes[union], -np.round(chance, 6)))
     key = np.empty(len(chance))
     key[order] = (np.arange(len(chance)) + 0.5) / max(len(chance), 1)
-
-    ranked = np.where(present, reference.scores[None, :], -np.inf)
-    chosen = ranked.argmax(axis=1)
-    outer, log_outer, length = _outers(patterns, reference, marks, chosen, below, above, rooted, threads)
+    chosen = np.where(present, reference.scores[None, :], -np.inf).argmax(axis=1)
     best = int(reference.scores.argmax())
-    guide = Guide(
-        marks, start, partner, chance, key, outer, log_outer, length,
-        reference.children[best], reference.lengths[best], 0.0, rooted,
+    tips = leaves(patterns)
+    tree, lengths = reference.children[best], reference.lengths[best]
+    return Guide(
+        marks, start, partner, chance, key, *_outers(tips, patterns.counts, reference, marks, chosen, sides, rooted, threads),
+        tree, lengths, _log_likelihood(tips, patterns.counts, tree, lengths), float(sides.total[best]), rooted,
     )  # fmt: skip
-    pool, logs, n_vertices = tree_messages(patterns, guide.best_children, guide.best_lengths)
-    top = 2 * n - 3
-    joint = 0.25 * (send(pool, n_vertices + top, guide.best_lengths[top]) * pool[top]).sum(axis=0, dtype=np.float64)
-    object.__setattr__(guide, "log_best", float(logs[top] + logs[0] + np.log(joint) @ patterns.counts))
-    return guide
+
+
+def _log_likelihood(
+    tips: Leaves, counts: NDArray[np.float64], children: NDArray[np.int32], lengths: NDArray[np.float64]
+) -> float:
+    pool, logs, n_vertices = tree_messages(tips, counts, children, lengths)
+    top = n_vertices - 1
+    joint = 0.25 * (send(pool, n_vertices + top, lengths[top]) * pool[top]).sum(axis=0, dtype=np.float64)
+    return float(logs[top] + logs[0] + np.log(joint) @ counts)
 
 
 def tree_messages(
-    patterns: SitePatterns, children: NDArray[np.int32], lengths: NDArray[np.float64], missing: NDArray[np.bool_] | None = None
+    tips: Leaves,
+    counts: NDArray[np.float64],
+    children: NDArray[np.int32],
+    lengths: NDArray[np.float64],
+    missing: NDArray[np.bool_] | None = None,
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], int]:
     """All messages of a tree (see `kernels.outer.fill_messages`); taxa marked `missing` say nothing."""
     n = len(children) + 2
     n_vertices = 2 * n - 2
-    pool = np.empty((2 * n_vertices, 4, patterns.n_patterns), dtype=np.float32)
+    pool = np.empty((2 * n_vertices, 4, len(counts)), dtype=np.float32)
     logs = np.zeros(2 * n_vertices)
-    n_states = patterns.tips.sum(axis=1, keepdims=True)
-    pool[:n] = 4.0 * patterns.tips / n_states
-    logs[:n] = np.log(0.25 * n_states[:, 0, :]) @ patterns.counts
+    pool[:n], logs[:n] = tips
     if missing is not None:
         pool[:n][missing], logs[:n][missing] = 1.0, 0.0
-    messages.fill_messages(children, lengths, patterns.counts, pool, logs, np.empty(patterns.n_patterns))
+    messages.fill_messages(children, lengths, counts, pool, logs, np.empty(len(counts)))
     return pool, logs, n_vertices
 
 
@@ -117,111 +125,114 @@ def send(pool: NDArray[np.float32], source: int, length: float) -> NDArray[np.fl
 
 
 def outer_of_unseen(
-    patterns: SitePatterns, guide: Guide, members: NDArray[np.bool_]
+    tips: Leaves, counts: NDArray[np.float64], guide: Guide, members: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float32], float, float]:
     """Outer message, its log-likelihood and a branch length for a clade that no reference tree has.
 
     The clade's taxa are taken out of the best tree, and it hangs from the middle of the branch whose split is most like it.
     """
     n = len(members)
-    inside = np.zeros((2 * n - 2, n), dtype=bool)
-    inside[:n] = np.eye(n, dtype=bool)
-    for k, (a, b) in enumerate(guide.best_children.tolist()):
-        inside[n + k] = inside[a] | inside[b]
-    common = inside @ members.astype(np.int64)
-    size, clade = inside.sum(axis=1), int(members.sum())
+    n_common, n_below = members.astype(np.int64).tolist(), [1] * n
+    for a, b in guide.best_children.tolist():
+        n_common.append(n_common[a] + n_common[b])
+        n_below.append(n_below[a] + n_below[b])
+    common, size, clade = np.array(n_common), np.array(n_below), int(members.sum())
     same = common / (size + clade - common)
     other = (clade - common) / ((n - size) + common)
     likeness = np.maximum(same, other)
     likeness[0] = -1.0
     branch = int(likeness.argmax())
-    pool, logs, n_vertices = tree_messages(patterns, guide.best_children, guide.best_lengths, members)
+    pool, logs, n_vertices = tree_messages(tips, counts, guide.best_children, guide.best_lengths, members)
     half = 0.5 * guide.best_lengths[branch]
     message = send(pool, branch, half) * send(pool, n_vertices + branch, half)
     mean = message.mean(axis=0, dtype=np.float64)
     message /= mean
-    log_outer = logs[branch] + logs[n_vertices + branch] + float(np.log(mean) @ patterns.counts)
+    log_outer = logs[branch] + logs[n_vertices + branch] + float(np.log(mean) @ counts)
     return message, log_outer, 0.5 * float(guide.best_lengths[branch]) + 0.01
 
 
-def _clades(reference: Reference) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray, NDArray, NDArray]:
-    """Marks of the taxa below and above the branch of each vertex, the tree length inside each side, and the whole length."""
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Both sides of the branch above each vertex of each tree: marks, tree length inside, number of taxa below; whole lengths."""
+
+    below: NDArray[np.uint64]
+    above: NDArray[np.uint64]
+    inside_below: NDArray[np.float64]
+    inside_above: NDArray[np.float64]
+    size: NDArray[np.int64]
+    total: NDArray[np.float64]
+
+
+def _clades(reference: Reference) -> _Sides:
     n, n_trees = reference.n_taxa, len(reference.children)
     rows = np.arange(n_trees)
     taxa = leaf_marks(n)
     below = np.zeros((n_trees, 2 * n - 2), dtype=np.uint64)
     below[:, :n] = taxa
     inside = np.zeros((n_trees, 2 * n - 2))
+    size = np.ones((n_trees, 2 * n - 2), dtype=np.int64)
     for k in range(n - 2):
         a, b = reference.children[:, k, 0], reference.children[:, k, 1]
         below[:, n + k] = below[rows, a] ^ below[rows, b]
         inside[:, n + k] = inside[rows, a] + inside[rows, b] + reference.lengths[rows, a] + reference.lengths[rows, b]
+        size[:, n + k] = size[rows, a] + size[rows, b]
     everything = np.bitwise_xor.reduce(taxa)
     total = reference.lengths[:, 1:].sum(axis=1)
-    return below, below ^ everything, inside, total[:, None] - inside - reference.lengths, total
+    return _Sides(below, below ^ everything, inside, total[:, None] - inside - reference.lengths, size, total)
 
 
 def _sisters(
-    reference: Reference,
-    marks: NDArray[np.uint64],
-    below: NDArray[np.uint64],
-    above: NDArray[np.uint64],
-    outside: NDArray[np.float32],
-    present: NDArray[np.bool_],
-    rooted: bool,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """All pairs of sister clades in CSR form with the chance that they are sisters given that both are clades."""
+    reference: Reference, marks: NDArray[np.uint64], sides: _Sides, present: NDArray[np.bool_], rooted: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """All pairs of clades that meet at a vertex, in CSR form, with the chance that they do given both, and their union."""
     n, n_trees = reference.n_taxa, len(reference.children)
     rows = np.arange(n_trees)[:, None]
     vertices = np.arange(n, 2 * n - 2)
     a, b = reference.children[:, :, 0], reference.children[:, :, 1]
+    below, above = sides.below, sides.above
     triples = [(below[rows, a], below[rows, b], below[:, vertices])]
     if rooted:
         triples.append((below[rows, a], above[:, vertices], above[rows, b]))
         triples.append((below[rows, b], above[:, vertices], above[rows, a]))
     one, two, union = (np.searchsorted(marks, np.concatenate([t[i] for t in triples], axis=1)) for i in range(3))
     tree = np.broadcast_to(rows, one.shape).ravel()
-    small, large, union = np.minimum(one, two).ravel(), np.maximum(one, two).ravel(), union.ravel()
-    pairs, number = np.unique(small * len(marks) + large, return_inverse=True)
-    together = np.bincount(number, weights=reference.weights[tree] * outside[union, tree], minlength=len(pairs))
+    small, large = np.minimum(one, two).ravel(), np.maximum(one, two).ravel()
+    pairs, first, number = np.unique(small * len(marks) + large, return_index=True, return_inverse=True)
+    together = np.bincount(number.ravel(), weights=reference.weights[tree], minlength=len(pairs))
     small, large = pairs // len(marks), pairs % len(marks)
     both = np.empty(len(pairs))
     for block in range(0, len(pairs), 4096):
-        s, l = small[block : block + 4096], large[block : block + 4096]
-        possible = np.where(present[s] & present[l], outside[s] + outside[l] - 1.0, 0.0)
-        both[block : block + 4096] = possible @ reference.weights
+        part = slice(block, block + 4096)
+        both[part] = (present[small[part]] & present[large[part]]) @ reference.weights
     start = np.searchsorted(small, np.arange(len(marks) + 1))
-    return start, large, np.clip(together / np.maximum(both, 1e-300), 0.0, 1.0)
+    return start, large, np.clip(together / np.maximum(both, 1e-300), 0.0, 1.0), union.ravel()[first]
 
 
 def _outers(
-    patterns: SitePatterns,
+    tips: Leaves,
+    counts: NDArray[np.float64],
     reference: Reference,
     marks: NDArray[np.uint64],
     chosen: NDArray[np.int64],
-    below: NDArray[np.uint64],
-    above: NDArray[np.uint64],
+    sides: _Sides,
     rooted: bool,
     threads: int,
-) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]:
-    """Outer message, log-likelihood and branch length of every clade, from the tree `chosen` for it."""
-    n = reference.n_taxa
-    outer = np.empty((len(marks), 4, patterns.n_patterns), dtype=np.float32)
-    log_outer, length = np.empty(len(marks)), np.empty(len(marks))
+) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Outer message, its log-likelihood, branch length and length inside of every clade, from the tree `chosen` for it."""
+    outer = np.empty((len(marks), 4, len(counts)), dtype=np.float32)
+    log_outer, length, inside = np.empty(len(marks)), np.empty(len(marks)), np.empty(len(marks))
     needed = np.unique(chosen)
 
     def work(tree: int) -> None:
-        pool, logs, n_vertices = tree_messages(patterns, reference.children[tree], reference.lengths[tree])
-        for source, side in ((n_vertices, below), (0, above)):
-            if side is above and not rooted:
-                continue
+        pool, logs, n_vertices = tree_messages(tips, counts, reference.children[tree], reference.lengths[tree])
+        directions = [(n_vertices, sides.below, sides.inside_below), (0, sides.above, sides.inside_above)]
+        for source, side, within in directions if rooted else directions[:1]:
             numbers = np.searchsorted(marks, side[tree, 1:])
             for vertex in (np.flatnonzero(chosen[numbers] == tree) + 1).tolist():
                 c = int(numbers[vertex - 1])
-                length[c] = reference.lengths[tree, vertex]
+                length[c], inside[c] = reference.lengths[tree, vertex], within[tree, vertex]
                 log_outer[c] = logs[source + vertex]
                 messages.send(pool, source + vertex, length[c], outer, c)
 
     map_threads(work, needed.tolist(), threads)
-    assert n == patterns.n_taxa
-    return outer, log_outer, length
+    return outer, log_outer, length, inside

@@ -37,8 +37,7 @@ class GuidedProposal:
     prior_share: float = 5e-4
     widen: float = 1.1
     n_sweeps: int = 2
-    look: float = 1.0
-    name: str = "guided"
+    look_ahead: bool = True
 
     def begin(self, forest: Forest, target: Target) -> "GuidedRun":
         if target.rooted != self.guide.rooted:
@@ -60,6 +59,7 @@ class GuidedRun:
         self.outer_of = np.full(n_vertices, -1, dtype=np.int64)  # rows of `outer`; rows past the guide's are unseen clades
         self.values = np.zeros(n_vertices)
         self.start_length = np.full(n_vertices, 0.05)
+        self.inside = np.zeros(n_vertices)
         self.outer, self.log_outer, self.length = self.guide.outer, self.guide.log_outer, self.guide.length
         self.unseen: dict[int, int] = {}
         self.n_outer = len(self.guide.marks)
@@ -75,10 +75,10 @@ class GuidedRun:
 
     @property
     def look_ahead(self) -> "GuidedRun | None":
-        return self if self.settings.look > 0 else None
+        return self if self.settings.look_ahead else None
 
     def choose(self, forest: Forest, target: Target, streams: Streams) -> Merger:
-        n_particles, guide = forest.n_particles, self.guide
+        n_particles, guide, settings = forest.n_particles, self.guide, self.settings
         first, second = np.empty(n_particles, dtype=np.int64), np.empty(n_particles, dtype=np.int64)
         log_q, key = np.empty(n_particles), np.empty(n_particles)
         parts = chunks(n_particles, CHUNK)
@@ -87,9 +87,9 @@ class GuidedRun:
             part = parts[piece]
             ordered.choose_ordered(
                 streams[piece], forest.roots[part], not target.rooted, self.clades, forest.children, forest.born, forest.mark,
-                self.keys, guide.start, guide.partner, guide.chance, guide.key, self.settings.distances,
-                self.settings.sharpness, self.settings.floor, forest.rank, np.full(len(guide.marks), -1, dtype=np.int64),
-                first[part], second[part], log_q[part], key[part],
+                self.keys, guide.start, guide.partner, guide.chance, guide.key, settings.distances, settings.sharpness,
+                settings.floor, self.start_length, self.inside, guide.total, forest.rank,
+                np.full(len(guide.marks), -1, dtype=np.int64), first[part], second[part], log_q[part], key[part],
             )  # fmt: skip
 
         map_threads(work, list(range(len(parts))), forest.threads)
@@ -129,11 +129,10 @@ class GuidedRun:
         map_threads(work, list(range(len(parts))), forest.threads)
         return Lengths(lengths, log_q, volume)
 
-    def potential(self, forest: Forest, log_volume: NDArray[np.float64]) -> NDArray[np.float64]:
-        stop = forests.new_vertices(forest).start
-        self._appraise(forest, slice(stop - forest.n_particles, stop))
-        values = self.values[forest.roots].sum(axis=1) - log_volume
-        return values
+    def potential(self, forest: Forest, expected: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What all roots have won or lost against the guide's best tree; what was expected anyway is paid at the end."""
+        self._appraise(forest, forests.newest(forest))
+        return self.values[forest.roots].sum(axis=1) - expected
 
     def _identify(self, forest: Forest, leaves: slice) -> None:
         """Outer messages of the single taxa (taxon 0 of an unrooted target has none: it waits for the end)."""
@@ -152,20 +151,24 @@ class GuidedRun:
         marks = forest.mark[a] ^ forest.mark[b]
         clades = self.guide.find(marks)
         rows = clades.astype(np.int64)
-        for k in np.flatnonzero(clades < 0).tolist():
-            mark = int(marks[k])
-            if mark not in self.unseen:
-                members = np.zeros(forest.n_taxa, dtype=bool)
-                stack = [int(a[k]), int(b[k])]
-                while stack:
-                    vertex = stack.pop()
-                    if vertex < forest.n_taxa:
-                        members[vertex] = True
-                    else:
-                        stack.extend(forest.children[vertex].tolist())
-                self.unseen[mark] = self._add_outer(*guides.outer_of_unseen(forest.patterns, self.guide, members))
-            rows[k] = self.unseen[mark]
+        tips = forest.pool[: forest.n_taxa], forest.log_likelihood[: forest.n_taxa]
+        unknown = np.flatnonzero(clades < 0).tolist()
+        new: dict[int, int] = {}
+        for k in unknown:
+            if int(marks[k]) not in self.unseen:
+                new.setdefault(int(marks[k]), k)
+
+        def work(k: int) -> tuple[NDArray[np.float32], float, float]:
+            members = forests.members(forest, int(a[k])) | forests.members(forest, int(b[k]))
+            return guides.outer_of_unseen(tips, forest.patterns.counts, self.guide, members)
+
+        for mark, found in zip(new, map_threads(work, list(new.values()), forest.threads)):
+            self.unseen[mark] = self._add_outer(*found)
+        for k in unknown:
+            rows[k] = self.unseen[int(marks[k])]
         self.clades[made], self.outer_of[made], self.start_length[made] = clades, rows, self.length[rows]
+        sum_of_parts = self.inside[a] + self.inside[b] + self.start_length[a] + self.start_length[b]
+        self.inside[made] = np.where(clades >= 0, self.guide.inside[clades], sum_of_parts)
 
     def _add_outer(self, message: NDArray[np.float32], log_outer: float, length: float) -> int:
         row = self.n_outer
@@ -185,9 +188,7 @@ class GuidedRun:
         gain = np.empty(len(slots))
 
         def work(part: slice) -> None:
-            merge.agreement_many(
-                forest.pool, slots[part], self.outer, rows[part], counts, gain[part], np.empty(len(counts))
-            )
+            merge.agreement_many(forest.pool, slots[part], self.outer, rows[part], counts, gain[part], np.empty(len(counts)))
 
         map_threads(work, chunks(len(slots), CHUNK), forest.threads)
         self.values[made] = gain + self.log_outer[rows] - self.guide.log_best

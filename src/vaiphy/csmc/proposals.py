@@ -5,7 +5,7 @@ intermediate target (a twist). It is divided out again at the next rank and abse
 resampling better or worse but never biased.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -53,20 +53,42 @@ class LengthProposal(Protocol):
 
 
 class LookAhead(Protocol):
-    def potential(self, forest: Forest, log_volume: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Log of the twist for every particle; `log_volume` is the sum over its mergers so far."""
+    def potential(self, forest: Forest, expected: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Log of the twist for every particle, called after each rank but the last.
+
+        `expected` is what the proposal expected its mergers so far to add to the log weight: the volumes of the branches
+        minus the log-probabilities of the mergers.
+        """
         ...
+
+
+class Running(Protocol):
+    """A proposal at work in one run."""
+
+    @property
+    def merger(self) -> MergerProposal: ...
+
+    @property
+    def lengths(self) -> LengthProposal: ...
+
+    @property
+    def look_ahead(self) -> LookAhead | None: ...
+
+
+class AnyProposal(Protocol):
+    """What the engine takes: something that can begin a run."""
+
+    def begin(self, forest: Forest, target: Target) -> Running: ...
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A merger law, a branch-length law and, perhaps, a look-ahead."""
+    """A merger law, a branch-length law and, perhaps, a look-ahead, none of which keep notes."""
 
     merger: MergerProposal
     lengths: LengthProposal
     look_ahead: LookAhead | None = None
-    name: str = field(default="")
 
-    def begin(self, forest: Forest, target: Target) -> "Proposal":
-        """The proposal for one run; one that keeps notes on its particles starts them here."""
+    def begin(self, forest: Forest, target: Target) -> Running:
+        """The proposal for one run; one that keeps notes on its particles would start them here."""
         return self

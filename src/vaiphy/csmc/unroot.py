@@ -16,9 +16,7 @@ def rooted_arrays(forest: Forest) -> tuple[NDArray[np.int32], NDArray[np.float64
     return children, lengths
 
 
-def unrooted_arrays(
-    children: NDArray[np.int32], lengths: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def unrooted_arrays(children: NDArray[np.int32], lengths: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Binary arrays rooted at taxon 0: the root of degree two is suppressed, its two branches added."""
     n_trees, n = children.shape[0], children.shape[1] + 1
     out_children = np.empty((n_trees, n - 2, 2), dtype=np.int32)

@@ -98,9 +98,7 @@ def fill_unseen(roots, k, anchored, clades, born, marks, barrier, start, partner
         for d in range(c + 1, n_roots):
             x, y = roots[k, c], roots[k, d]
             value = math.exp(-scale * (weight[c, d] - lowest)) + 0.01
-            if anchored and (x == 0 or y == 0):
-                value = 0.0
-            elif unseen_key(marks[x], marks[y]) <= barrier[max(born[x], born[y])]:
+            if (anchored and (x == 0 or y == 0)) or unseen_key(marks[x], marks[y]) <= barrier[max(born[x], born[y])]:
                 value = 0.0
             elif clades[x] >= 0 and clades[y] >= 0:
                 small, large = min(clades[x], clades[y]), max(clades[x], clades[y])
@@ -112,12 +110,37 @@ def fill_unseen(roots, k, anchored, clades, born, marks, barrier, start, partner
     return count
 
 
+@inlined
+def refuse(c, d, chance, anchored, refused, root_at, root_total):
+    """Learn from a pair passed over: either the two do not belong together, or the root is on one of their branches.
+
+    Returns the new total of the root's weights; only their proportions matter.
+    """
+    other = max(1.0 - chance, 1e-4)
+    by_root = 0.0 if anchored else (root_at[c] + root_at[d]) / root_total
+    by_topology = (1.0 - chance) * (1.0 - by_root)
+    share = by_topology / (by_topology + by_root) if by_topology + by_root > 0.0 else 1.0
+    refused[c] = min(refused[c] + chance * share, 1.0)
+    refused[d] = min(refused[d] + chance * share, 1.0)
+    if anchored:
+        return root_total
+    gain = (root_at[c] + root_at[d]) * (1.0 / other - 1.0)
+    root_at[c] /= other
+    root_at[d] /= other
+    return root_total + gain
+
+
 @kernel
 def choose_ordered(
     rng, roots, anchored, clades, children, born, marks, keys, start, partner, chance, key, distances, sharpness, floor,
-    rank, position, first, second, log_q, new_key,
+    above, inside, tree_length, rank, position, first, second, log_q, new_key,
 ):  # fmt: skip
-    """Choose a pair for every particle; `position` (n_clades,) is a workspace of -1."""
+    """Choose a pair for every particle; `position` (n_clades,) is a workspace of -1.
+
+    Not `anchored`, the root may be on any branch with probability proportional to its length: `above` and `inside` are a
+    vertex's branch and the length within it, `tree_length` the whole. Two roots that meet at a vertex are sisters only if the
+    root of the tree is on neither's branch.
+    """
     n_particles, n_roots = roots.shape
     n_taxa = distances.shape[0]
     barrier = np.empty(rank + 2)
@@ -127,6 +150,7 @@ def choose_ordered(
     between = np.empty((n_roots, n_roots))
     weight = np.empty((n_roots, n_roots))
     refused = np.empty(n_roots)
+    root_at = np.empty(n_roots)
     n_pairs = n_roots * (n_roots - 1) // 2
     if anchored and n_roots > 2:
         n_pairs -= n_roots - 1
@@ -141,10 +165,17 @@ def choose_ordered(
             continue
         fill_barrier(roots, k, children, born, keys, n_taxa, rank, barrier, stack)
         barrier[rank] = -1.0
+        # Where the root may still be: `root_at[c]` on the branch of root c, the rest of `root_total` further inside.
+        root_total = tree_length
+        ends = 0.0
         for c in range(n_roots):
             refused[c] = 0.0
+            root_at[c] = max(above[roots[k, c]], 1e-6)
+            root_total -= inside[roots[k, c]]
+            ends += root_at[c]
             if clades[roots[k, c]] >= 0:
                 position[clades[roots[k, c]]] = c
+        root_total = ends if n_roots == 3 else max(root_total, 1.02 * ends)
         n_seen = 0
         n_found = 0
         for c in range(n_roots):
@@ -157,8 +188,7 @@ def choose_ordered(
                     continue
                 n_seen += 1
                 if key[e] <= barrier[max(born[roots[k, c]], born[roots[k, d]])]:
-                    refused[c] += chance[e]
-                    refused[d] += chance[e]
+                    root_total = refuse(c, d, chance[e], anchored, refused, root_at, root_total)
                     continue
                 i = n_found
                 while i > 0 and found_key[i - 1] > key[e]:
@@ -173,12 +203,13 @@ def choose_ordered(
         left = 1.0
         for i in range(n_found):
             c, d = found_first[i], found_second[i]
-            open_share = 1.0 - max(refused[c], refused[d])
-            accept = min(max(found_chance[i] / max(open_share, 1e-9), floor), 1.0 - floor)
+            accept = found_chance[i] / max(1.0 - max(refused[c], refused[d]), 1e-9)
+            if not anchored:
+                accept *= 1.0 - (root_at[c] + root_at[d]) / root_total
+            accept = min(max(accept, floor), 1.0 - floor)
             mass[i] = left * accept
             left *= 1.0 - accept
-            refused[c] += found_chance[i]
-            refused[d] += found_chance[i]
+            root_total = refuse(c, d, found_chance[i], anchored, refused, root_at, root_total)
         # Without a merger outside the guide so far, every unseen pair is still open.
         any_unseen = n_pairs > n_seen
         filled = False

@@ -31,9 +31,7 @@ def fill_messages(children, lengths, counts, pool, logs, norm):
         for side in range(2):
             c, sister = children[k, side], children[k, 1 - side]
             join(pool, n_vertices + c, n_vertices + v, lengths[v], sister, lengths[sister], norm)
-            logs[n_vertices + c] = (
-                logs[n_vertices + v] + logs[sister] + weighted_log_sum(norm, counts, 0, counts.shape[0])
-            )
+            logs[n_vertices + c] = logs[n_vertices + v] + logs[sister] + weighted_log_sum(norm, counts, 0, counts.shape[0])
 
 
 @kernel

@@ -1,0 +1,155 @@
+"""What users call: one run, repeated runs, and the proposals by name."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.augmented import AugmentedTrees
+from vaiphy.branches.law import LengthLaw
+from vaiphy.csmc import engine
+from vaiphy.csmc.engine import Particles
+from vaiphy.csmc.jc_mixture import mixture_lengths
+from vaiphy.csmc.pairwise import PairwiseLengths
+from vaiphy.csmc.prepare import Effort, guided_proposal, prepare
+from vaiphy.csmc.proposals import AnyProposal, Proposal
+from vaiphy.csmc.support import support_merger
+from vaiphy.csmc.targets import Kind, Target
+from vaiphy.csmc.vanilla import PriorLengths, UniformMerger
+from vaiphy.evidence import log_mean_exp
+from vaiphy.likelihood import log_likelihoods
+from vaiphy.start import jc_distances
+from vaiphy.treesample import TreeSample
+
+Name = Literal["guided", "pairwise", "paper", "vanilla"]
+#: Trees of the fitted law that the paper's proposals are made from, and binary ones that start a guide.
+SUPPORT_TREES, GUIDE_TREES = 3000, 200
+
+
+class FittedLaw(Protocol):
+    """What CSMC needs of a fitted VaiPhy law (`vaiphy.vi.Fit`)."""
+
+    @property
+    def length_law(self) -> LengthLaw: ...
+
+    def sample_trees(self, n_trees: int, rng: np.random.Generator, threads: int = 1) -> AugmentedTrees: ...
+
+    def sample_binary(self, n_trees: int, rng: np.random.Generator, threads: int = 1) -> TreeSample: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """The log evidence over repeated runs.
+
+    `mean` and `sd` are those of log Z-hat over the runs, as the paper reports them, and `se` = sd / sqrt(runs). Z-hat is
+    unbiased, log Z-hat is low by about half its variance: `combined` = log of the mean of Z-hat is the better estimate.
+    """
+
+    log_evidences: NDArray[np.float64]
+    statement: str
+
+    @property
+    def mean(self) -> float:
+        return float(self.log_evidences.mean())
+
+    @property
+    def sd(self) -> float:
+        return float(self.log_evidences.std(ddof=1)) if len(self.log_evidences) > 1 else float("nan")
+
+    @property
+    def se(self) -> float:
+        return self.sd / sqrt(len(self.log_evidences))
+
+    @property
+    def combined(self) -> float:
+        return log_mean_exp(self.log_evidences)
+
+
+def make_proposal(
+    name: Name,
+    patterns: SitePatterns,
+    target: Target,
+    rng: np.random.Generator,
+    fit: FittedLaw | None = None,
+    effort: Effort | None = None,
+    threads: int = 1,
+) -> AnyProposal:
+    """A proposal by name.
+
+    "vanilla": uniform mergers, lengths from the prior. "paper": split support and JC mixtures from trees of the fitted law
+    (needs `fit`). "pairwise": split support (uniform without `fit`) and lengths from the merged subtrees' own data. "guided":
+    mergers, lengths and look-ahead from a guide; starts from trees of the fitted law if there is one.
+    """
+    if name == "vanilla":
+        return Proposal(UniformMerger(), PriorLengths())
+    if name == "guided":
+        tree_rng, guide_rng = rng.spawn(2)
+        trees = None if fit is None else fit.sample_binary(GUIDE_TREES, tree_rng, threads).children
+        reference = prepare(patterns, target, guide_rng, trees, effort, threads)
+        return guided_proposal(patterns, reference, target, threads)
+    if name == "paper" and fit is None:
+        raise ValueError('the proposal "paper" is made from a fitted law: pass fit=vaiphy.fit(patterns, rng=...)')
+    if name not in ("paper", "pairwise"):
+        raise ValueError(f"proposal {name!r} is not one of guided, pairwise, paper, vanilla")
+    if fit is None:
+        return Proposal(UniformMerger(), PairwiseLengths(jc_distances(patterns)))
+    sampled = fit.sample_trees(SUPPORT_TREES, rng, threads)
+    merger = support_merger(sampled, log_likelihoods(sampled.parents, sampled.lengths, fold_states(patterns), threads))
+    if name == "paper":
+        return Proposal(merger, mixture_lengths(sampled, fit.length_law))
+    return Proposal(merger, PairwiseLengths(jc_distances(patterns)))
+
+
+def run(
+    patterns: SitePatterns,
+    *,
+    rng: np.random.Generator,
+    target: Kind = "unrooted",
+    proposal: Name | AnyProposal = "guided",
+    fit: FittedLaw | None = None,
+    n_particles: int = 2048,
+    resampling: str = "systematic",
+    threshold: float = 0.5,
+    prior_rate: float = 10.0,
+    threads: int = 1,
+) -> Particles:
+    """One run of combinatorial SMC: weighted trees and log Z-hat of the stated target (`Particles.statement`).
+
+    A proposal given by name is prepared first (see `make_proposal`). Resamples (by "systematic", "stratified" or "multinomial"
+    resampling) when the effective sample size is below `threshold` * n_particles: 0 never, 1 at every rank. The result does not
+    depend on the number of threads.
+    """
+    aim = Target(target, prior_rate)
+    proposal_rng, run_rng = rng.spawn(2)
+    if isinstance(proposal, str):
+        proposal = make_proposal(proposal, patterns, aim, proposal_rng, fit, threads=threads)
+    return engine.run(patterns, proposal, aim, run_rng, n_particles, resampling, threshold, threads)
+
+
+def estimate(
+    patterns: SitePatterns,
+    *,
+    rng: np.random.Generator,
+    repeats: int = 10,
+    target: Kind = "unrooted",
+    proposal: Name | AnyProposal = "guided",
+    fit: FittedLaw | None = None,
+    n_particles: int = 2048,
+    resampling: str = "systematic",
+    threshold: float = 0.5,
+    prior_rate: float = 10.0,
+    threads: int = 1,
+) -> Estimate:
+    """Mean and standard deviation of log Z-hat over independent runs with one proposal; arguments as for `run`."""
+    aim = Target(target, prior_rate)
+    proposal_rng, *run_rngs = rng.spawn(1 + repeats)
+    if isinstance(proposal, str):
+        proposal = make_proposal(proposal, patterns, aim, proposal_rng, fit, threads=threads)
+    found = [
+        engine.run(patterns, proposal, aim, stream, n_particles, resampling, threshold, threads).log_evidence
+        for stream in run_rngs
+    ]
+    return Estimate(np.array(found), aim.statement(patterns.n_taxa))

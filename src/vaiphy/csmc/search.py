@@ -1,0 +1,204 @@
+"""Trees for a guide: everything found so far with its mass, hill climbing, and neighbourhoods.
+
+A tree is judged by its mass, an estimate of log p(X | topology) without noise (`branches.gamma`). Moves are those of subtree
+pruning and regrafting, screened by `kernels.neighbourhood`.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.alignment import SitePatterns
+from vaiphy.branches import gamma
+from vaiphy.csmc.guide import Reference
+from vaiphy.kernels import binary, neighbourhood
+from vaiphy.likelihood import U_HIGH, U_LOW
+from vaiphy.parallel import map_threads
+from vaiphy.start import bionj, jc_distances
+from vaiphy.treesample import binary_arrays
+
+Children = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Drawn = tuple[NDArray[np.int64], Floats]
+#: Neighbours of one tree that are fitted, at most: when climbing, and when its neighbourhood is taken in.
+CLIMB_CANDIDATES, NEIGHBOURS = 8, 150
+#: A neighbour is taken in if its score is not further below the tree's own than this.
+MARGIN = 8.0
+#: A reference set holds at most so many trees, none with less than this share of the largest weight.
+MOST_TREES, LEAST_SHARE = 1500, 1e-4
+
+
+@dataclass
+class Pool:
+    """All distinct topologies met so far, with the means of their branch lengths and their masses.
+
+    `patterns` should be folded (`alignment.fold_states`). `place` finds a topology by its hash; `expanded` are the places
+    whose neighbourhood has been taken in.
+    """
+
+    patterns: SitePatterns
+    prior_rate: float
+    children: list[Children] = field(default_factory=list)
+    lengths: list[Floats] = field(default_factory=list)
+    masses: list[float] = field(default_factory=list)
+    place: dict[int, int] = field(default_factory=dict)
+    expanded: set[int] = field(default_factory=set)
+
+    def add(self, children: Children, lengths: Floats, threads: int = 1) -> NDArray[np.int64]:
+        """Take in topologies; those not met before are fitted, starting from `lengths`. Returns the places of all."""
+        keys = topology_hashes(children).tolist()
+        new: dict[int, int] = {}
+        for row, key in enumerate(keys):
+            if key not in self.place:
+                new.setdefault(key, row)
+        if new:
+            self._fit(new, children, lengths, threads)
+        return np.array([self.place[key] for key in keys], dtype=np.int64)
+
+    def _fit(self, new: dict[int, int], children: Children, lengths: Floats, threads: int) -> None:
+        rows = list(new.values())
+        fresh = np.ascontiguousarray(children[rows])
+        law = gamma.fit(fresh, np.ascontiguousarray(lengths[rows]), self.patterns, self.prior_rate, threads)
+        means = law.shapes / law.rates
+        means[:, 0] = 0.0
+        for key, tree, mean, mass in zip(new, fresh, means, law.masses.tolist()):
+            self.place[key] = len(self.children)
+            self.children.append(tree)
+            self.lengths.append(mean)
+            self.masses.append(mass)
+
+    def best(self, most: int, unexpanded: bool = False) -> list[int]:
+        """Places of the trees of largest mass, best first."""
+        order = np.argsort(-np.array(self.masses), kind="stable").tolist()
+        return [i for i in order if not (unexpanded and i in self.expanded)][:most]
+
+    def climb(self, places: list[int], threads: int = 1) -> None:
+        """Climb from each of the places and take in where it ends."""
+
+        def work(place: int) -> tuple[Children, Floats]:
+            return climb(self.patterns, self.prior_rate, self.children[place], self.lengths[place])
+
+        self._add_all(map_threads(work, places, threads), threads)
+
+    def expand(self, places: list[int], threads: int = 1) -> None:
+        """Take in the neighbourhoods of the trees at these places."""
+
+        def work(place: int) -> tuple[Children, Floats]:
+            children, lengths = self.children[place], self.lengths[place]
+            moves, scores, spans = _screen(self.patterns, self.prior_rate, children, lengths, MARGIN)
+            return _moved(children, lengths, moves, spans, np.argsort(-scores, kind="stable")[:NEIGHBOURS])
+
+        self.expanded.update(places)
+        self._add_all(map_threads(work, places, threads), threads)
+
+    def reference(self, least_effective: float, drawn: list[Drawn]) -> Reference:
+        """Reference trees with weights: half by mass among the best trees, half as pilot runs have drawn and weighed them.
+
+        The former are tempered until at least so many of them count. Mass alone would overrate what the search happened to
+        find where the posterior is spread over more topologies than can be listed; draws alone lack what they missed.
+        """
+        masses = np.array(self.masses)
+        top = np.argsort(-masses, kind="stable")[:MOST_TREES]
+        weights = np.zeros(len(masses))
+        weights[top] = tempered(masses[top], min(least_effective, len(top) / 2))
+        for places, share in drawn:
+            weights += np.bincount(places, weights=share, minlength=len(masses)) / len(drawn)
+        kept = np.flatnonzero(weights > LEAST_SHARE * weights.max())
+        chosen = kept.tolist()
+        return Reference(
+            np.array([self.children[i] for i in chosen]),
+            np.array([self.lengths[i] for i in chosen]),
+            weights[kept] / weights[kept].sum(),
+            masses[kept],
+        )
+
+    def _add_all(self, found: list[tuple[Children, Floats]], threads: int) -> None:
+        found = [(np.reshape(c, (-1, *self.children[0].shape)), np.reshape(l, (-1, len(self.lengths[0])))) for c, l in found]
+        self.add(np.concatenate([c for c, _ in found]), np.concatenate([l for _, l in found]), threads)
+
+
+def tempered(log_weights: Floats, least_effective: float) -> Floats:
+    """Normalised weights exp(b * log_weights) with the largest b <= 1 that leaves at least so many effective entries."""
+
+    def normalised(power: float) -> Floats:
+        weights = np.exp(power * (log_weights - log_weights.max()))
+        return weights / weights.sum()
+
+    low, high = 0.0, 1.0
+    if 1.0 / np.square(normalised(high)).sum() >= least_effective:
+        return normalised(high)
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        if 1.0 / np.square(normalised(middle)).sum() < least_effective:
+            high = middle
+        else:
+            low = middle
+    return normalised(low)
+
+
+def bootstrap_trees(patterns: SitePatterns, n_trees: int, rng: np.random.Generator, threads: int = 1) -> tuple[Children, Floats]:
+    """The BIONJ tree of the data, and of n_trees - 1 bootstrap samples of its sites."""
+    share = patterns.counts / patterns.counts.sum()
+    draws = rng.multinomial(int(patterns.counts.sum()), share, size=n_trees).astype(np.float64)
+    draws[0] = patterns.counts
+
+    def work(counts: Floats) -> tuple[Children, Floats]:
+        return binary_arrays(bionj(jc_distances(patterns, counts), patterns.taxa))
+
+    trees = map_threads(work, list(draws), threads)
+    return np.array([children for children, _ in trees]), np.array([lengths for _, lengths in trees])
+
+
+def climb(patterns: SitePatterns, prior_rate: float, children: Children, lengths: Floats) -> tuple[Children, Floats]:
+    """Climb by regrafting until no neighbour looked at has more mass.
+
+    Each step tries the most promising moves one by one, and all that do not touch each other together.
+    """
+    law = gamma.fit(children[None], lengths[None], patterns, prior_rate)
+    lengths, mass = law.modes[0], law.masses[0]
+    while True:
+        moves, scores, spans = _screen(patterns, prior_rate, children, lengths, 3.0)
+        order = np.argsort(-scores, kind="stable")
+        trees, starts = _moved(children, lengths, moves, spans, order[:CLIMB_CANDIDATES])
+        rising = order[scores[order] > 0.5]
+        if len(rising) > 1:
+            tree, start = np.empty_like(children), np.zeros_like(lengths)
+            binary.apply_together(children, lengths, moves[rising], spans[rising], tree, start)
+            trees, starts = np.concatenate([trees, tree[None]]), np.concatenate([starts, start[None]])
+        if not len(trees):
+            return children, lengths
+        law = gamma.fit(trees, starts, patterns, prior_rate)
+        best = int(law.masses.argmax())
+        if law.masses[best] < mass + 1e-3:
+            return children, lengths
+        children, lengths, mass = trees[best], law.modes[best], law.masses[best]
+
+
+def topology_hashes(children: Children) -> NDArray[np.uint64]:
+    """A 64-bit key of each topology, equal for equal topologies."""
+    out = np.empty(len(children), dtype=np.uint64)
+    binary.topology_hashes(children, binary.taxon_keys(children.shape[1] + 2), out)
+    return out
+
+
+def _screen(
+    patterns: SitePatterns, prior_rate: float, children: Children, lengths: Floats, margin: float
+) -> tuple[NDArray[np.int32], Floats, Floats]:
+    """Moves within `margin` of the tree itself, their scores, and the lengths of the three branches where the part is hung."""
+    most = 4 * (len(lengths) - 1) ** 2
+    moves, scores, spans = np.empty((most, 4), dtype=np.int32), np.empty(most), np.empty((most, 3))
+    kept = neighbourhood.screen(
+        children, lengths, patterns.tips, patterns.counts, 0.75 * prior_rate, U_LOW, U_HIGH, margin, most, moves, scores, spans
+    )
+    return moves[:kept], scores[:kept], spans[:kept]
+
+
+def _moved(
+    children: Children, lengths: Floats, moves: NDArray[np.int32], spans: Floats, chosen: NDArray[np.int64]
+) -> tuple[Children, Floats]:
+    """The trees after each of the chosen moves."""
+    trees = np.empty((len(chosen), *children.shape), dtype=np.int32)
+    starts = np.zeros((len(chosen), len(lengths)))
+    binary.apply_moves(children, lengths, moves[chosen], spans[chosen], trees, starts)
+    return trees, starts
