@@ -161,8 +161,8 @@ def replace_neighbour(neighbour, span, v, old, new, length):
 
 
 @inlined
-def move_subtree(neighbour, span, a, w, p, q, pendant):
-    """Cut the part behind a off at w, close the gap, and hang it into the middle of the branch p-q, on a branch `pendant`."""
+def move_subtree(neighbour, span, a, w, p, q, new):
+    """Cut the part behind a off at w, close the gap, and hang it into the branch p-q; new: lengths of a-w, w-p and w-q."""
     x = -1
     y = -1
     bx = 0.0
@@ -176,17 +176,16 @@ def move_subtree(neighbour, span, a, w, p, q, pendant):
                 y, by = c, span[w, side]
     replace_neighbour(neighbour, span, x, w, y, bx + by)
     replace_neighbour(neighbour, span, y, w, x, bx + by)
-    half = 0.5 * span[p, slot_of(neighbour, p, q)]
-    replace_neighbour(neighbour, span, p, q, w, half)
-    replace_neighbour(neighbour, span, q, p, w, half)
-    replace_neighbour(neighbour, span, a, w, w, pendant)
+    replace_neighbour(neighbour, span, p, q, w, new[1])
+    replace_neighbour(neighbour, span, q, p, w, new[2])
+    replace_neighbour(neighbour, span, a, w, w, new[0])
     neighbour[w, 0], neighbour[w, 1], neighbour[w, 2] = a, p, q
-    span[w, 0], span[w, 1], span[w, 2] = pendant, half, half
+    span[w, 0], span[w, 1], span[w, 2] = new[0], new[1], new[2]
 
 
 @kernel
-def apply_moves(children, lengths, moves, pendants, out_children, out_lengths):
-    """Trees after each of the moves (a, w, p, q): the part behind a, cut off at w, hung into the branch p-q."""
+def apply_moves(children, lengths, moves, spans, out_children, out_lengths):
+    """Trees after each of the moves (a, w, p, q): the part behind a, cut off at w, hung into the branch p-q; spans: lengths a-w, w-p, w-q."""
     n = children.shape[0] + 2
     neighbour = np.empty((2 * n - 2, 3), dtype=np.int32)
     span = np.empty((2 * n - 2, 3))
@@ -194,7 +193,7 @@ def apply_moves(children, lengths, moves, pendants, out_children, out_lengths):
     new_name = np.empty(2 * n - 2, dtype=np.int32)
     for m in range(moves.shape[0]):
         fill_neighbours(children, lengths, neighbour, span)
-        move_subtree(neighbour, span, moves[m, 0], moves[m, 1], moves[m, 2], moves[m, 3], pendants[m])
+        move_subtree(neighbour, span, moves[m, 0], moves[m, 1], moves[m, 2], moves[m, 3], spans[m])
         fill_tree(neighbour, span, out_children[m], out_lengths[m], stack, new_name)
 
 
@@ -220,7 +219,7 @@ def behind(neighbour, a, w, p, n_taxa, stack, come_from):
 
 
 @kernel
-def apply_together(children, lengths, moves, pendants, out_children, out_lengths):
+def apply_together(children, lengths, moves, spans, out_children, out_lengths):
     """One tree after as many of the moves (best first) as do not touch each other; returns how many were made."""
     n = children.shape[0] + 2
     neighbour = np.empty((2 * n - 2, 3), dtype=np.int32)
@@ -240,7 +239,7 @@ def apply_together(children, lengths, moves, pendants, out_children, out_lengths
         for side in range(3):
             touched[neighbour[w, side]] = True
         touched[w] = touched[p] = touched[q] = True
-        move_subtree(neighbour, span, a, w, p, q, pendants[m])
+        move_subtree(neighbour, span, a, w, p, q, spans[m])
         n_made += 1
     fill_tree(neighbour, span, out_children, out_lengths, stack, new_name)
     return n_made

@@ -1,8 +1,9 @@
 """The likelihood of all trees one subtree-prune-and-regraft move away, each at the cost of about one vertex.
 
-Cut a branch a-w. Messages in the part that keeps w which point towards the cut are those of the whole tree; only those that point
-away from it have to be computed again, one per branch, walking outwards. Where they meet the old ones, a branch p-q is
-completely described, and the cut-off part is hung into its middle; only its pendant branch is optimised (the "lazy" move).
+Cut a branch a-w. Messages in the part that keeps w which point towards the cut are those of the whole tree; only those that point away
+from it have to be computed again, one per branch, walking outwards. Where they meet the old ones, a branch p-q is completely described, and the
+cut-off part is hung into its middle with an optimised pendant branch; where that looks promising, the two halves of p-q are optimised
+as well (the "lazy" move: nothing else is).
 """
 
 import numpy as np
@@ -14,13 +15,17 @@ from vaiphy.kernels.logsum import weighted_log_sum
 from vaiphy.kernels.pruning import join_two
 
 
+# A move that scores less than `margin` by so much or less gets its three branches optimised.
+PROMISING = 6.0
+
+
 @inlined
-def hang(inner, i, outer, j, u, part, a, middle, ratio):
-    """Ratio (as in `edges`) of a pendant branch that carries part[a] and sits in the middle of a branch with halves u."""
+def fill_ratio_at(first, i, u, second, j, v, part, a, product, ratio):
+    """Ratio (as in `edges`) of the branch that carries part[a] where messages of first[i] (by u) and second[j] (by v) meet."""
     n_patterns = ratio.shape[1]
-    join_two(middle, 0, n_patterns, inner, i, 0, u, outer, j, 0, u)
+    join_two(product, 0, n_patterns, first, i, 0, u, second, j, 0, v)
     for p in range(n_patterns):
-        o0, o1, o2, o3 = middle[0, 0, p], middle[0, 1, p], middle[0, 2, p], middle[0, 3, p]
+        o0, o1, o2, o3 = product[0, 0, p], product[0, 1, p], product[0, 2, p], product[0, 3, p]
         l0, l1, l2, l3 = part[a, 0, p], part[a, 1, p], part[a, 2, p], part[a, 3, p]
         both = ((o0 + o1) + (o2 + o3)) * ((l0 + l1) + (l2 + l3))
         joint = (o0 * l0 + o1 * l1) + (o2 * l2 + o3 * l3)
@@ -28,24 +33,22 @@ def hang(inner, i, outer, j, u, part, a, middle, ratio):
 
 
 @inlined
-def best_pendant(ratio, counts, u, prior, u_low, u_high, values):
-    """The best decay of a pendant branch, and its score sum(counts*log(1 + u*ratio)) + prior*log(u).
+def score_of(ratio, counts, u, values):
+    """sum(counts*log(1 + u*ratio)): log-likelihood of two parts joined by a branch, less those of the parts themselves.
 
-    The likelihood of the two parts joined is the product of their own likelihoods times 1 + u*ratio, whichever branch the
-    moved part hangs in (the pulley principle), so scores of one cut can be compared with each other.
+    The latter do not depend on where the branch sits (the pulley principle), so scores of one cut can be compared with each other.
     """
-    u, _ = newton(ratio, 0, counts, u, prior, u_low, u_high, 2)
     for p in range(counts.shape[0]):
         values[p] = 1.0 + u * ratio[0, p]
-    return u, weighted_log_sum(values, counts, 0, counts.shape[0]) + prior * np.log(u)
+    return weighted_log_sum(values, counts, 0, counts.shape[0])
 
 
 @kernel
-def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_moves, moves, scores, pendants):
-    """Score all regraftings of one tree; keep those within `margin` of the best possible: the tree itself.
+def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_moves, moves, scores, spans):
+    """Score all regraftings of one tree; keep those within `margin` of the tree itself.
 
-    Scores are log-likelihood plus log prior of the lengths, relative to the tree itself (so 0 = as good), without full
-    optimisation. Fills `moves` (a, w, p, q), `scores` and `pendants` (lengths); returns how many were kept (at most max_moves).
+    Scores are log-likelihood plus log prior of the lengths, relative to the tree itself (so 0 = as good), without full optimisation.
+    Fills `moves` (a, w, p, q), `scores` and `spans` (lengths a-w, w-p, w-q); returns how many were kept (at most max_moves).
     """
     n = children.shape[0] + 2
     n_vertices = 2 * n - 2
@@ -72,7 +75,8 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_mo
         parent[children[k, 0]] = n + k
         parent[children[k, 1]] = n + k
     away = np.empty((n_vertices, 4, n_patterns))
-    middle = np.empty((1, 4, n_patterns))
+    product = np.empty((1, 4, n_patterns))
+    flat = np.ones((1, 4, n_patterns))
     pendant_ratio = np.empty((1, n_patterns))
     values = np.empty(n_patterns)
     n_kept = 0
@@ -96,9 +100,12 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_mo
                         y, by = c, span[w, side]
             part = below if direction == 0 else above
             merged = np.exp(-4.0 / 3.0 * (bx + by))
-            half = np.exp(-2.0 / 3.0 * (bx + by))
-            # The tree itself, scored the same lazy way, is the yardstick: gap closed, hung into the middle of it.
-            reference = -np.inf
+            # The tree itself is the yardstick.
+            from_x, i_x = (below, x) if parent[x] == w else (above, w)
+            from_y, i_y = (below, y) if parent[y] == w else (above, w)
+            u_x, u_y = np.exp(-4.0 / 3.0 * bx), np.exp(-4.0 / 3.0 * by)
+            fill_ratio_at(from_x, i_x, u_x, from_y, i_y, u_y, part, cut, product, pendant_ratio)
+            reference = score_of(pendant_ratio, counts, decay[cut], values) + prior * np.log(decay[cut])
             depth = 0
             for end in range(2):
                 near, far = (x, y) if end == 0 else (y, x)
@@ -108,10 +115,6 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_mo
                     for p in range(n_patterns):
                         away[near, s, p] = source[index, s, p]
                 come_from[near] = far
-                if end == 0:
-                    inner, i = (below, near) if parent[near] == w else (above, w)
-                    hang(inner, i, away, near, half, part, cut, middle, pendant_ratio)
-                    _, reference = best_pendant(pendant_ratio, counts, decay[cut], prior, u_low, u_high, values)
                 if near >= n:
                     stack[depth] = near
                     depth += 1
@@ -139,16 +142,33 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_mo
                     join_two(away, p_next, n_patterns, away, q, 0, u_qr, source, index, 0, u_sister)
                     lift(away, p_next)
                     come_from[p_next] = q
-                    b_target = span[q, side]
-                    u_half = np.exp(-2.0 / 3.0 * b_target)
+                    u_target = np.exp(-4.0 / 3.0 * span[q, side])
                     inner, i = (below, p_next) if parent[p_next] == q else (above, q)
-                    hang(inner, i, away, p_next, u_half, part, cut, middle, pendant_ratio)
-                    u, score = best_pendant(pendant_ratio, counts, decay[cut], prior, u_low, u_high, values)
-                    score -= reference
+                    u_p = np.sqrt(u_target)
+                    u_q = u_p
+                    fill_ratio_at(inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
+                    u_a, _ = newton(pendant_ratio, 0, counts, decay[cut], prior, u_low, u_high, 2)
+                    score = score_of(pendant_ratio, counts, u_a, values) + prior * np.log(u_a) - reference
+                    if -margin - PROMISING < score and score < margin:
+                        for _ in range(2):
+                            fill_ratio_at(part, cut, u_a, away, p_next, u_q, inner, i, product, pendant_ratio)
+                            u_p, _ = newton(pendant_ratio, 0, counts, u_p, prior, u_low, u_high, 2)
+                            fill_ratio_at(part, cut, u_a, inner, i, u_p, away, p_next, product, pendant_ratio)
+                            u_q, _ = newton(pendant_ratio, 0, counts, u_q, prior, u_low, u_high, 2)
+                            fill_ratio_at(inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
+                            u_a, _ = newton(pendant_ratio, 0, counts, u_a, prior, u_low, u_high, 2)
+                        # The parts' own likelihoods do change with the length of p-q: their ratio for the branch p-q gives by how much.
+                        fill_ratio_at(inner, i, 1.0, flat, 0, 1.0, away, p_next, product, pendant_ratio)
+                        score = score_of(pendant_ratio, counts, u_p * u_q, values) - score_of(pendant_ratio, counts, u_target, values)
+                        fill_ratio_at(inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
+                        score += score_of(pendant_ratio, counts, u_a, values) - reference
+                        score += prior * (np.log(u_a) + np.log(u_p) + np.log(u_q) - np.log(u_target))
                     if score > -margin and n_kept < max_moves:
                         moves[n_kept, 0], moves[n_kept, 1], moves[n_kept, 2], moves[n_kept, 3] = a, w, p_next, q
                         scores[n_kept] = score
-                        pendants[n_kept] = -0.75 * np.log(u)
+                        spans[n_kept, 0] = -0.75 * np.log(u_a)
+                        spans[n_kept, 1] = -0.75 * np.log(u_p)
+                        spans[n_kept, 2] = -0.75 * np.log(u_q)
                         n_kept += 1
                     if p_next >= n:
                         stack[depth] = p_next

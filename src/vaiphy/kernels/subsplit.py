@@ -240,3 +240,40 @@ def extract(children, keys, weights, pair, clade, child, bits, weight):
                 weight[row] = weights[t]
                 row += 1
     return row
+
+
+@kernel
+def recombine(hashes, bits, sizes, weights, parents, out_parent, out_child, out_weight):
+    """Splits of known clades into two other known clades, whether or not they were ever seen together.
+
+    Clades are sorted by hash; `parents` lists those (by index, three or more taxa) whose splits are wanted. Each split is written once, as
+    (parent index, index of the side with the parent's lowest taxon, product of the two sides' weights). Returns how many there
+    are; stops when the output is full.
+    """
+    words = bits.shape[1]
+    n_found = 0
+    for i in range(parents.shape[0]):
+        c = parents[i]
+        word = 0
+        while bits[c, word] == np.uint64(0):
+            word += 1
+        lowest = bits[c, word] & (~bits[c, word] + np.uint64(1))
+        for a in range(hashes.shape[0]):
+            if sizes[a] >= sizes[c] or not bits[a, word] & lowest:
+                continue
+            inside = True
+            for w in range(words):
+                if bits[a, w] & ~bits[c, w]:
+                    inside = False
+                    break
+            if not inside:
+                continue
+            b = find(hashes, hashes[c] ^ hashes[a])
+            if b >= 0:
+                if n_found == out_parent.shape[0]:
+                    return n_found
+                out_parent[n_found] = c
+                out_child[n_found] = a
+                out_weight[n_found] = weights[a] * weights[b]
+                n_found += 1
+    return n_found

@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 Children = NDArray[np.int32]
 #: Candidates of a climbing step that are fitted in full, besides all compatible moves made together.
 CLIMB_CANDIDATES = 5
+#: A climb looks at moves whose lazy score is at most this far below the tree: full optimisation may bring them up.
+CLIMB_MARGIN = 2.0
 #: Length of a branch whose split was never met.
 NEW_LENGTH = 0.02
 #: Neighbours of one tree that are fitted in full, at most.
@@ -144,11 +146,11 @@ def neighbours(problem: Problem, children: Children, lengths: Floats, margin: fl
     Returns the topologies, lengths to start from, and the scores (about log mass minus that of the tree). `lengths` must be
     near their optimum.
     """
-    moves, scores, pendants = _screen(problem, children, lengths, margin)
+    moves, scores, spans = _screen(problem, children, lengths, margin)
     best = np.argsort(-scores, kind="stable")[: 4 * most]
-    trees, spans = _moved(children, lengths, moves[best], pendants[best])
+    trees, starts = _moved(children, lengths, moves[best], spans[best])
     first = _first_of_each(trees)[:most]
-    return trees[first], spans[first], scores[best][first]
+    return trees[first], starts[first], scores[best][first]
 
 
 def climb(problem: Problem, children: Children, lengths: Floats) -> tuple[Children, Floats]:
@@ -156,19 +158,20 @@ def climb(problem: Problem, children: Children, lengths: Floats) -> tuple[Childr
     law = gamma.fit(children[None], lengths[None], problem.patterns, problem.rate)
     lengths, mass = law.modes[0], law.masses[0]
     while True:
-        moves, scores, pendants = _screen(problem, children, lengths, 3.0)
+        moves, scores, spans = _screen(problem, children, lengths, CLIMB_MARGIN)
         best = np.argsort(-scores, kind="stable")
-        candidates, spans = _moved(children, lengths, moves[best[: 4 * CLIMB_CANDIDATES]], pendants[best[: 4 * CLIMB_CANDIDATES]])
+        likely = best[: 4 * CLIMB_CANDIDATES]
+        candidates, starts = _moved(children, lengths, moves[likely], spans[likely])
         first = _first_of_each(candidates)[:CLIMB_CANDIDATES]
-        candidates, spans = candidates[first], spans[first]
+        candidates, starts = candidates[first], starts[first]
         rising = best[scores[best] > 0.5]
         if len(rising) > 1:
-            tree, span = np.empty_like(children), np.empty_like(lengths)
-            binary.apply_together(children, lengths, moves[rising], pendants[rising], tree, span)
-            candidates, spans = np.concatenate([candidates, tree[None]]), np.concatenate([spans, span[None]])
+            tree, start = np.empty_like(children), np.zeros_like(lengths)
+            binary.apply_together(children, lengths, moves[rising], spans[rising], tree, start)
+            candidates, starts = np.concatenate([candidates, tree[None]]), np.concatenate([starts, start[None]])
         if not len(candidates):
             return children, lengths
-        law = gamma.fit(candidates, spans, problem.patterns, problem.rate)
+        law = gamma.fit(candidates, starts, problem.patterns, problem.rate)
         chosen = int(law.masses.argmax())
         if law.masses[chosen] < mass + 1e-3:
             return children, lengths
@@ -193,18 +196,18 @@ def _first_of_each(children: Children) -> NDArray[np.int64]:
 def _screen(problem: Problem, children: Children, lengths: Floats, margin: float) -> tuple[NDArray[np.int32], Floats, Floats]:
     n = problem.n_taxa
     most = 4 * (2 * n - 3) * (2 * n - 3)
-    moves, scores, pendants = np.empty((most, 4), dtype=np.int32), np.empty(most), np.empty(most)
+    moves, scores, spans = np.empty((most, 4), dtype=np.int32), np.empty(most), np.empty((most, 3))
     patterns = problem.patterns
     kept = neighbourhood.screen(
-        children, lengths, patterns.tips, patterns.counts, 0.75 * problem.rate, U_LOW, U_HIGH, margin, most, moves, scores, pendants
+        children, lengths, patterns.tips, patterns.counts, 0.75 * problem.rate, U_LOW, U_HIGH, margin, most, moves, scores, spans
     )
-    return moves[:kept], scores[:kept], pendants[:kept]
+    return moves[:kept], scores[:kept], spans[:kept]
 
 
 def _moved(
-    children: Children, lengths: Floats, moves: NDArray[np.int32], pendants: Floats
+    children: Children, lengths: Floats, moves: NDArray[np.int32], spans: Floats
 ) -> tuple[Children, Floats]:
     trees = np.empty((len(moves), *children.shape), dtype=np.int32)
-    spans = np.zeros((len(moves), len(lengths)))
-    binary.apply_moves(children, lengths, moves, pendants, trees, spans)
-    return trees, spans
+    starts = np.zeros((len(moves), len(lengths)))
+    binary.apply_moves(children, lengths, moves, spans, trees, starts)
+    return trees, starts
