@@ -11,18 +11,22 @@ from vaiphy.splitsample import SplitSample, from_trees, joined
 
 
 def tree_files(name: str) -> list[Path]:
-    """The files a name stands for: a file itself, or PREFIX.run1.t, PREFIX.run2.t, ... as MrBayes and VaiPhy write them."""
+    """The files a name stands for: PREFIX.run1.t, PREFIX.run2.t, ... as MrBayes and VaiPhy write them, or a file itself.
+
+    Runs come first: the prefix of a run is by default the name of its alignment, which is a file as well.
+    """
     path = Path(name)
-    if path.is_file() or name == "-":
+    if name == "-":
         return [path]
     found: list[Path] = []
     while (run := path.with_name(f"{path.name}.run{len(found) + 1}.t")).is_file():
         found.append(run)
-    if not found and path.with_name(f"{path.name}.trees.nwk").is_file():
-        found = [path.with_name(f"{path.name}.trees.nwk")]
-    if not found:
-        raise InputError(f"{name}: there is no such file, nor a tree file {name}.run1.t or {name}.trees.nwk")
-    return found
+    if found:
+        return found
+    for single in (path, path.with_name(f"{path.name}.trees.nwk")):
+        if single.is_file():
+            return [single]
+    raise InputError(f"{name}: there is no such file, nor a tree file {name}.run1.t or {name}.trees.nwk")
 
 
 def load_sample(
