@@ -5,9 +5,7 @@ import numpy as np
 from vaiphy.tree import Tree
 
 
-def random_binary_tree(
-    n: int, rng: np.random.Generator, taxa: tuple[str, ...] | None = None, rate: float = 10.0
-) -> Tree:
+def random_binary_tree(n: int, rng: np.random.Generator, taxa: tuple[str, ...] | None = None, rate: float = 10.0) -> Tree:
     """A uniformly random unrooted binary topology with Exp(rate) branch lengths, rooted at an internal vertex."""
     parent = {0: n, 1: n, 2: n, n: -1}
     for leaf in range(3, n):

@@ -17,6 +17,8 @@ __all__ = ["METHODS", "Method", "NotYet", "method_of"]
 METHODS = {
     "posterior": ("vaiphy.methods.posterior", "PosteriorMethod"),
     "vaiphy": ("vaiphy.methods.variational", "VariationalMethod"),
+    "phi-csmc": ("vaiphy.methods.combinatorial", "CombinatorialMethod"),
+    "csmc": ("vaiphy.methods.combinatorial", "CombinatorialMethod"),
 }
 
 

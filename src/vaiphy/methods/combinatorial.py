@@ -1,0 +1,171 @@
+"""`--method csmc` and `--method phi-csmc`: combinatorial sequential Monte Carlo over unrooted trees (`vaiphy.csmc`).
+
+csmc is the plain sampler: uniform mergers, branch lengths from the prior. phi-csmc first fits VaiPhy's law and makes a guide from
+its trees; the guide is then fixed, and every run with it is unbiased. Replicates are independent runs with one guide.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy import csmc, vi
+from vaiphy.alignment import SitePatterns
+from vaiphy.csmc.proposals import AnyProposal
+from vaiphy.csmc.runs import GUIDE_TREES
+from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp, pareto_k
+from vaiphy.methods.method import NotYet
+from vaiphy.outcome import UNROOTED, Estimate, Outcome, Progress
+from vaiphy.settings import Settings
+from vaiphy.treesample import TreeSample
+
+PARTICLES = 2048
+#: Replicates whose log-estimates scatter more than this are too few to be averaged.
+SPREAD_LIMIT = 1.0
+_FIT, _TREES, _GUIDE, _RUN = range(4)  # what a random stream is for
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The guide (None before it is made, and for csmc), and the particles of the runs so far."""
+
+    patterns: SitePatterns
+    settings: Settings
+    reference: csmc.Reference | None = None
+    log_evidences: tuple[float, ...] = ()
+    children: tuple[NDArray[np.int32], ...] = ()
+    lengths: tuple[NDArray[np.float64], ...] = ()
+    log_weights: tuple[NDArray[np.float64], ...] = ()
+
+    @property
+    def guided(self) -> bool:
+        return self.settings.method == "phi-csmc"
+
+    @property
+    def target(self) -> csmc.Target:
+        return csmc.Target("unrooted", self.settings.prior_rate)
+
+
+class CombinatorialMethod:
+    """Makes the guide in one step, then one run a step."""
+
+    def initialise(self, patterns: SitePatterns, settings: Settings) -> State:
+        return State(patterns, settings)
+
+    def step(self, state: State, threads: int) -> tuple[State, Progress]:
+        if state.guided and state.reference is None:
+            state = _prepare(state, threads)
+            return state, Progress("guide", 0.5, message="mergers and branch lengths learned")
+        found = csmc.run(
+            state.patterns,
+            rng=_stream(state, _RUN, len(state.log_evidences)),
+            proposal=_proposal(state, threads),
+            n_particles=state.settings.particles or PARTICLES,
+            prior_rate=state.settings.prior_rate,
+            threads=threads,
+        )
+        children, lengths = found.unrooted
+        state = replace(
+            state,
+            log_evidences=(*state.log_evidences, found.log_evidence),
+            children=(*state.children, children),
+            lengths=(*state.lengths, lengths),
+            log_weights=(*state.log_weights, found.log_weights),
+        )
+        done, all_ = len(state.log_evidences), state.settings.replicates
+        share = done / all_ if not state.guided else 0.5 + 0.5 * done / all_
+        return state, Progress("run", share, *_combined(state), f"run {done} of {all_}")
+
+    def is_done(self, state: State) -> bool:
+        return len(state.log_evidences) >= state.settings.replicates
+
+    def to_arrays(self, state: State) -> dict[str, NDArray]:
+        arrays: dict[str, NDArray] = {"log_evidences": np.array(state.log_evidences, dtype=np.float64)}
+        if state.reference is not None:
+            names = ("children", "lengths", "weights", "scores")
+            arrays |= {f"reference.{name}": getattr(state.reference, name) for name in names}
+        for name in ("children", "lengths", "log_weights"):
+            arrays |= {f"{name}.{k}": array for k, array in enumerate(getattr(state, name))}
+        return arrays
+
+    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> State:
+        runs = range(len(arrays["log_evidences"]))
+        reference = {name.removeprefix("reference."): array for name, array in arrays.items() if name.startswith("reference.")}
+        return State(
+            patterns,
+            settings,
+            csmc.Reference(**reference) if reference else None,
+            tuple(arrays["log_evidences"].tolist()),
+            *(tuple(arrays[f"{name}.{k}"] for k in runs) for name in ("children", "lengths", "log_weights")),
+        )
+
+    def outcome(self, state: State) -> Outcome:
+        if not state.log_evidences:
+            raise NotYet("no run is finished yet")
+        sample = _sample(state)
+        combined, error = _combined(state)
+        k = pareto_k(sample.log_weights)
+        ess = effective_sample_size(sample.log_weights)
+        name = "phi_csmc" if state.guided else "csmc"
+        estimate = Estimate(combined, error, UNROOTED, sample.n_samples, ess, k, state.log_evidences)
+        reasons = _reasons(state, error, k)
+        return Outcome({name: estimate}, not reasons, reasons, sample)
+
+
+def _prepare(state: State, threads: int) -> State:
+    fit = vi.fit(state.patterns, rng=_stream(state, _FIT), threads=threads, prior_rate=state.settings.prior_rate)
+    trees = fit.sample_binary(GUIDE_TREES, _stream(state, _TREES), threads).children
+    reference = csmc.prepare(state.patterns, state.target, _stream(state, _GUIDE), trees, threads=threads)
+    return replace(state, reference=reference)
+
+
+def _proposal(state: State, threads: int) -> AnyProposal:
+    if state.reference is None:
+        return csmc.make_proposal("vanilla", state.patterns, state.target, _stream(state, _GUIDE))
+    return csmc.guided_proposal(state.patterns, state.reference, state.target, threads)
+
+
+def _stream(state: State, *place: int) -> np.random.Generator:
+    return np.random.default_rng([state.settings.seed, 20, *place])
+
+
+def _combined(state: State) -> tuple[float, float]:
+    """Log of the mean of the unbiased estimates, and its standard error from their scatter (delta method)."""
+    values = np.array(state.log_evidences)
+    combined = log_mean_exp(values)
+    if len(values) < 2:
+        return combined, float("nan")
+    return combined, float(np.exp(values - combined).std(ddof=1) / np.sqrt(len(values)))
+
+
+def _sample(state: State) -> TreeSample:
+    """All particles, each run with the weight of its estimate."""
+    sizes = [len(weights) for weights in state.log_weights]
+    own = np.concatenate(state.log_weights)
+    pooled = own + np.repeat(state.log_evidences, sizes)
+    children = np.concatenate(state.children)
+    distinct, topology = np.unique(children.reshape(len(children), -1), axis=0, return_inverse=True)
+    return TreeSample(
+        state.patterns.taxa,
+        distinct.reshape(-1, *children.shape[1:]).astype(np.int32),
+        topology.ravel().astype(np.int32),
+        np.concatenate(state.lengths),
+        pooled - log_sum_exp(pooled),
+        np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        own,
+    )
+
+
+def _reasons(state: State, error: float, k: float) -> tuple[str, ...]:
+    reasons = []
+    spread = float(np.std(state.log_evidences, ddof=1)) if len(state.log_evidences) > 1 else float("nan")
+    if not spread <= SPREAD_LIMIT:
+        reasons.append(
+            f"the log-estimates of the runs scatter by {spread:.2f} (standard deviation): most likely they are all too low; "
+            "more particles are needed"
+        )
+    if not k <= 0.7:
+        reasons.append(f"Pareto k of the particles' weights is {k:.2f}, above 0.7: a few trees carry the posterior")
+    if not error <= state.settings.accuracy:
+        reasons.append(f"the standard error of the log evidence is {error:.3f}, above the {state.settings.accuracy:g} asked for")
+    return tuple(reasons)
