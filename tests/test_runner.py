@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import sys
 import time
 from itertools import count
 
@@ -100,38 +101,55 @@ def test_any_saved_state_leads_to_the_same_outcome():
 
 def _child(path, prefix, seconds):
     fake_refine.SECONDS = seconds
-    analysis_module.SAVE_EVERY = 0.0
     runner.run(path, prefix=prefix, seed=7, command="vaiphy run x")
 
 
-def test_killed_at_twenty_random_moments_the_result_is_the_same(data, tmp_path):
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "killed").mkdir()
-    fork = multiprocessing.get_context("fork")
-    began = time.monotonic()
-    whole = fork.Process(target=_child, args=(data, tmp_path / "whole" / "apes.fasta", 0.01))
-    whole.start()
-    whole.join()
-    duration = time.monotonic() - began
-    rng = np.random.default_rng(2)
-    finished = kills = 0
+def _kill_again_and_again(data, tmp_path, seconds, duration):
+    """Kill twenty runs at random moments; each that got to its end, and the last, must have the expected result."""
     expected = contents(tmp_path / "whole")
+    fork = multiprocessing.get_context("fork")
+    rng = np.random.default_rng(3)
+    kills = 0
     while kills < 20:
-        child = fork.Process(target=_child, args=(data, tmp_path / "killed" / "apes.fasta", 0.01))
+        child = fork.Process(target=_child, args=(data, tmp_path / "killed" / "apes.fasta", seconds))
         child.start()
         child.join(float(rng.uniform(0, duration)))
         if child.is_alive():
             os.kill(child.pid, signal.SIGKILL)
             kills += 1
         child.join()
-        if child.exitcode == 0:
-            finished += 1
+        saved = runner.load_saved(tmp_path / "killed" / "apes.fasta")
+        if saved is not None and saved.finished:  # perhaps killed just behind the finish
             assert contents(tmp_path / "killed") == expected
             for path in (tmp_path / "killed").iterdir():
                 path.unlink()
     _child(data, tmp_path / "killed" / "apes.fasta", 0.0)
     assert contents(tmp_path / "killed") == expected
     assert not [path for path in (tmp_path / "killed").iterdir() if path.name.endswith(".tmp")]
+
+
+def _measure(data, tmp_path, seconds):
+    """How long an uninterrupted run takes, whose files go to `whole`."""
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "killed").mkdir()
+    _child(data, tmp_path / "whole" / "first", seconds)  # compiles
+    began = time.monotonic()
+    _child(data, tmp_path / "whole" / "apes.fasta", seconds)
+    return time.monotonic() - began
+
+
+def test_killed_at_twenty_random_moments_the_result_is_the_same(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(analysis_module, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(fake_refine, "SECONDS", 0.01)
+    _kill_again_and_again(data, tmp_path, 0.01, _measure(data, tmp_path, 0.01))
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_random_moments_with_the_real_sampler(data, tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "vaiphy.refine")
+    monkeypatch.setattr(analysis_module, "SAVE_EVERY", 0.0)
+    data.write_text(fasta(NAMES, n_sites=100))
+    _kill_again_and_again(data, tmp_path, 0.0, _measure(data, tmp_path, 0.0))
 
 
 def test_ctrl_c_leaves_a_checkpoint_and_goes_on(data, tmp_path, monkeypatch):

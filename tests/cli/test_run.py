@@ -15,7 +15,7 @@ from reference.standin import NAMES, fasta, use_standin
 
 from vaiphy import cli
 from vaiphy.cli.grouped import Duration, Threads
-from vaiphy.cli.progress import remaining
+from vaiphy.cli.progress import Pace
 
 TESTS = Path(__file__).parents[1]
 #: `vaiphy` with the stand-in, as a program of its own; each step takes some time and is saved.
@@ -257,9 +257,15 @@ def test_values_people_write_in_several_ways():
     assert [duration.convert(text, None, None) for text in ("90", "90s", "1.5m", "2h")] == [90, 90, 90, 7200]
     assert Threads().convert("3", None, None) == 3
     assert Threads().convert("AUTO", None, None) >= 1
-    assert remaining(0.5, 10) == "about 10 s left"
-    assert remaining(0.2, 600) == "about 40 min left"
-    assert remaining(0.0, 10) == ""
+
+
+def test_time_left_is_told_by_the_pace_since_the_first_report():
+    pace = Pace()
+    assert pace.remaining(0.1, 100) == ""
+    assert pace.remaining(0.12, 101) == ""
+    assert pace.remaining(0.5, 110) == "about 12 s left"
+    assert pace.remaining(0.5, 1000) == "about 19 min left"
+    assert pace.remaining(1.0, 2000) == ""
 
 
 def test_json_is_documented(data):

@@ -28,25 +28,35 @@ def shown(quiet: bool) -> Iterator[Listener]:
         yield _lines()
 
 
-def remaining(fraction: float, seconds: float) -> str:
-    """Time left, from the share done so far."""
-    if not 0.02 < fraction < 1:
-        return ""
-    left = seconds * (1 - fraction) / fraction
-    if left < 90:
-        return f"about {left:.0f} s left"
-    return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"
+class Pace:
+    """Time left, from the pace since the first report: what came before it (loading, compiling) does not come again."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, float] | None = None
+
+    def remaining(self, fraction: float, seconds: float) -> str:
+        """In words, once enough is done to tell; `fraction` of the whole is done after `seconds`."""
+        if self._first is None:
+            self._first = (fraction, seconds)
+        done, spent = fraction - self._first[0], seconds - self._first[1]
+        if done < 0.05 or fraction >= 1:
+            return ""
+        left = spent * (1 - fraction) / done
+        if left < 90:
+            return f"about {left:.0f} s left"
+        return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"
 
 
 def _lines() -> Listener:
     began = time.monotonic()
     last: dict[str, Any] = {"stage": "", "when": -EVERY}
+    pace = Pace()
 
     def progress(now: Progress) -> None:
         seconds = time.monotonic() - began
+        left = pace.remaining(now.progress, seconds)
         if now.stage != last["stage"] or seconds - last["when"] >= EVERY:
             last.update(stage=now.stage, when=seconds)
-            left = remaining(now.progress, seconds)
             click.echo(f"{seconds:7.1f} s  {describe(now)}" + (f"  ({left})" if left else ""), err=True)
 
     return Listener(lambda line: click.echo(line, err=True), progress)
@@ -68,11 +78,12 @@ def _bar() -> Iterator[Listener]:
         TextColumn("{task.fields[note]}", markup=False),
     )
     began = time.monotonic()
+    pace = Pace()
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=1.0, note="")
 
         def progress(now: Progress) -> None:
-            parts = [describe(now).split(" %", 1)[1].strip(), remaining(now.progress, time.monotonic() - began)]
+            parts = [describe(now).split(" %", 1)[1].strip(), pace.remaining(now.progress, time.monotonic() - began)]
             bar.update(task, completed=now.progress, description=now.stage, note="  ".join(p for p in parts if p))
 
         yield Listener(lambda line: console.print(line, markup=False, soft_wrap=True), progress)
