@@ -143,7 +143,11 @@ def run(
         )
         analysis = session.analysis(stopped.outcome, stopped.complete, stopped.timings)
         if base is not None:
-            session.finish(analysis, {} if stopped.complete else stopped.state)
+            try:
+                session.finish(analysis, {} if stopped.complete else stopped.state)
+            except OSError as problem:
+                advice = "the results could not be written; when there is room, the same command (without --redo) goes on"
+                raise OSError(problem.errno, f"{problem.strerror}; {advice}", problem.filename) from None
         if watch.seconds:
             say(f"compiling took {watch.seconds:.1f} s; the next start on this machine needs none")
         say(f"finished in {log.elapsed:.1f} s")
