@@ -114,6 +114,8 @@ class Pool:
         )
 
     def _add_all(self, found: list[tuple[Children, Floats]], threads: int) -> None:
+        if not found:
+            return
         found = [(np.reshape(c, (-1, *self.children[0].shape)), np.reshape(l, (-1, len(self.lengths[0])))) for c, l in found]
         self.add(np.concatenate([c for c, _ in found]), np.concatenate([l for _, l in found]), threads)
 
