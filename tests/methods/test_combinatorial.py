@@ -26,7 +26,7 @@ def test_any_saved_state_leads_to_the_same_outcome(patterns, method):
     whole = run_steps(patterns, settings, save=lambda state, times: saved.append(state), clock=ticks.__next__, threads=2)
     header, expected = outcome.to_arrays(whole.outcome)
     assert list(whole.outcome.estimates) == [method.replace("-", "_")]
-    assert len(saved) == (3 if method == "csmc" else 4)
+    assert len(saved) == (3 if method == "csmc" else 6)
     for state in saved:
         again, found = outcome.to_arrays(run_steps(patterns, settings, state=state).outcome)
         assert str(again) == str(header)

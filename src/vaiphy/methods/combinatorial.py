@@ -1,7 +1,8 @@
 """`--method csmc` and `--method phi-csmc`: combinatorial sequential Monte Carlo over unrooted trees (`vaiphy.csmc`).
 
 csmc is the plain sampler: uniform mergers, branch lengths from the prior. phi-csmc first fits VaiPhy's law and makes a guide from
-its trees; the guide is then fixed, and every run with it is unbiased. Replicates are independent runs with one guide.
+its trees; the guide is then fixed, and a run with it is unbiased. Each replicate makes a guide of its own: runs with one guide
+agree with each other on what the guide has missed.
 """
 
 from dataclasses import dataclass, replace
@@ -16,18 +17,22 @@ from vaiphy.csmc.runs import GUIDE_TREES
 from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp, pareto_k
 from vaiphy.methods.method import NotYet
 from vaiphy.outcome import UNROOTED, Estimate, Outcome, Progress
+from vaiphy.posterior import asdsf, split_table
 from vaiphy.settings import Settings
+from vaiphy.splitsample import from_sample
 from vaiphy.treesample import TreeSample
 
 PARTICLES = 2048
 #: Replicates whose log-estimates scatter more than this are too few to be averaged.
 SPREAD_LIMIT = 1.0
+#: Average standard deviation of split frequencies between replicates, at most.
+ASDSF_LIMIT = 0.02
 _FIT, _TREES, _GUIDE, _RUN = range(4)  # what a random stream is for
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The guide (None before it is made, and for csmc), and the particles of the runs so far."""
+    """The guide of the next run (None before it is made, and for csmc), and the particles of the runs so far."""
 
     patterns: SitePatterns
     settings: Settings
@@ -47,7 +52,7 @@ class State:
 
 
 class CombinatorialMethod:
-    """Makes the guide in one step, then one run a step."""
+    """For each replicate one step makes the guide and one runs."""
 
     def initialise(self, patterns: SitePatterns, settings: Settings) -> State:
         return State(patterns, settings)
@@ -55,7 +60,7 @@ class CombinatorialMethod:
     def step(self, state: State, threads: int) -> tuple[State, Progress]:
         if state.guided and state.reference is None:
             state = _prepare(state, threads)
-            return state, Progress("guide", 0.5, message="mergers and branch lengths learned")
+            return state, _progress(state, "guide")
         found = csmc.run(
             state.patterns,
             rng=_stream(state, _RUN, len(state.log_evidences)),
@@ -67,14 +72,13 @@ class CombinatorialMethod:
         children, lengths = found.unrooted
         state = replace(
             state,
+            reference=None,
             log_evidences=(*state.log_evidences, found.log_evidence),
             children=(*state.children, children),
             lengths=(*state.lengths, lengths),
             log_weights=(*state.log_weights, found.log_weights),
         )
-        done, all_ = len(state.log_evidences), state.settings.replicates
-        share = done / all_ if not state.guided else 0.5 + 0.5 * done / all_
-        return state, Progress("run", share, *_combined(state), f"run {done} of {all_}")
+        return state, _progress(state, "run")
 
     def is_done(self, state: State) -> bool:
         return len(state.log_evidences) >= state.settings.replicates
@@ -108,15 +112,33 @@ class CombinatorialMethod:
         ess = effective_sample_size(sample.log_weights)
         name = "phi_csmc" if state.guided else "csmc"
         estimate = Estimate(combined, error, UNROOTED, sample.n_samples, ess, k, state.log_evidences)
-        reasons = _reasons(state, error, k)
+        reasons = _reasons(state, sample, error, k)
         return Outcome({name: estimate}, not reasons, reasons, sample)
 
 
 def _prepare(state: State, threads: int) -> State:
-    fit = vi.fit(state.patterns, rng=_stream(state, _FIT), threads=threads, prior_rate=state.settings.prior_rate)
-    trees = fit.sample_binary(GUIDE_TREES, _stream(state, _TREES), threads).children
-    reference = csmc.prepare(state.patterns, state.target, _stream(state, _GUIDE), trees, threads=threads)
+    """A guide from a fit of its own: the first replicate starts from BIONJ, the others from bootstrapped distances."""
+    k = len(state.log_evidences)
+    fit = vi.fit(
+        state.patterns,
+        initial="bootstrap" if k else "bionj",
+        rng=_stream(state, _FIT, k),
+        threads=threads,
+        prior_rate=state.settings.prior_rate,
+    )
+    trees = fit.sample_binary(GUIDE_TREES, _stream(state, _TREES, k), threads).children
+    reference = csmc.prepare(state.patterns, state.target, _stream(state, _GUIDE, k), trees, threads=threads)
     return replace(state, reference=reference)
+
+
+def _progress(state: State, stage: str) -> Progress:
+    done, all_ = len(state.log_evidences), state.settings.replicates
+    if not done:
+        return Progress(stage, 0.7 / all_, message="mergers and branch lengths of replicate 1 learned")
+    extra = 0.7 if state.reference is not None else 0.0
+    combined, error = _combined(state)
+    shown = error if done > 2 else float("nan")  # two values say little about their scatter
+    return Progress(stage, (done + extra) / all_, combined, shown, f"{done} of {all_} replicates")
 
 
 def _proposal(state: State, threads: int) -> AnyProposal:
@@ -156,13 +178,19 @@ def _sample(state: State) -> TreeSample:
     )
 
 
-def _reasons(state: State, error: float, k: float) -> tuple[str, ...]:
+def _reasons(state: State, sample: TreeSample, error: float, k: float) -> tuple[str, ...]:
     reasons = []
+    table = split_table(from_sample(sample))
+    disagreement = asdsf(table.replicate_support[:, table.n_trivial :])
     spread = float(np.std(state.log_evidences, ddof=1)) if len(state.log_evidences) > 1 else float("nan")
     if not spread <= SPREAD_LIMIT:
         reasons.append(
             f"the log-estimates of the runs scatter by {spread:.2f} (standard deviation): most likely they are all too low; "
             "more particles are needed"
+        )
+    if not disagreement <= ASDSF_LIMIT:
+        reasons.append(
+            f"split frequencies differ between replicates: average standard deviation {disagreement:.3f}, above {ASDSF_LIMIT}"
         )
     if not k <= 0.7:
         reasons.append(f"Pareto k of the particles' weights is {k:.2f}, above 0.7: a few trees carry the posterior")
