@@ -143,6 +143,8 @@ def run(
         )
         analysis = session.analysis(stopped.outcome, stopped.complete, stopped.timings)
         if base is not None:
+            main = analysis.estimate
+            listener.progress(Progress("files", 1.0, main.log_evidence, main.std_error, "summaries and files"))
             try:
                 session.finish(analysis, {} if stopped.complete else stopped.state)
             except OSError as problem:
