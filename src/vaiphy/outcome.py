@@ -1,7 +1,7 @@
 """What a method hands over: estimates, weighted trees, and whether they can be trusted; as values and as plain arrays."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -93,7 +93,6 @@ class Outcome:
     labelled: LabelledSample | None = None
     elbo: float = float("nan")
     trace: tuple[Trace, ...] = ()
-    notes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def main(self) -> str:
@@ -110,7 +109,6 @@ def to_arrays(outcome: Outcome) -> tuple[dict[str, Any], dict[str, NDArray]]:
         "reasons": list(outcome.reasons),
         "elbo": outcome.elbo,
         "trace": [[point.stage, point.round, point.value] for point in outcome.trace],
-        "notes": dict(outcome.notes),
     }
     arrays: dict[str, NDArray] = {}
     if outcome.sample is not None:
@@ -140,5 +138,4 @@ def from_arrays(taxa: tuple[str, ...], header: Mapping[str, Any], arrays: Mappin
         LabelledSample(taxa, **labelled) if labelled else None,
         header["elbo"],
         tuple(Trace(*point) for point in header["trace"]),
-        header["notes"],
     )

@@ -228,6 +228,12 @@ def test_compare_computes_what_it_says(tmp_path):
     assert "consensus trees   4" in out
     assert "tree of B      2.50   (within A 1.50, within B 1.50)" in out
     assert "share           0.500" in out
+    cut = vaiphy("compare", tmp_path / "a.nwk", tmp_path / "b.nwk", "--burnin", "3,0.25")
+    assert "A: " in cut.stdout
+    assert "(1 trees)" in cut.stdout
+    assert "(3 trees)" in cut.stdout
+    assert "split frequency           0.0000" in cut.stdout
+    assert vaiphy("compare", tmp_path / "a.nwk", tmp_path / "b.nwk", "--burnin", "x").exit_code == 2
 
 
 def test_a_report_can_be_made_again(data, tmp_path):

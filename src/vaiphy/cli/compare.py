@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vaiphy.cli.grouped import BurnIn
+
 if TYPE_CHECKING:
     from vaiphy.report.comparison import Comparison
 
@@ -14,11 +16,11 @@ if TYPE_CHECKING:
 @click.argument("second", metavar="B")
 @click.option(
     "--burnin",
-    type=click.FloatRange(0),
-    default=0.0,
+    type=BurnIn(),
+    default="0",
     show_default=True,
-    metavar="X",
-    help="Leave out the first trees of each file: a share below 1 (0.25), else a number.",
+    metavar="X[,Y]",
+    help="Leave out the first trees of each file of A and B (or X for A, Y for B): a share below 1 (0.25), else a number.",
 )
 @click.option(
     "--plot",
@@ -40,20 +42,20 @@ if TYPE_CHECKING:
     metavar="N",
     help="Splits to print, those that differ most first.",
 )
-def compare(first: str, second: str, burnin: float, plot: Path | None, table: Path | None, show: int) -> None:
+def compare(first: str, second: str, burnin: tuple[float, float], plot: Path | None, table: Path | None, show: int) -> None:
     """Compare two samples of trees on the same taxa: split supports, distances, shared topologies.
 
     A and B are tree files (Newick or NEXUS) or prefixes of runs: PREFIX.run1.t, PREFIX.run2.t, ... of MrBayes or VaiPhy.
 
     \b
-    vaiphy compare primates.fasta primates.nex --burnin 0.25
+    vaiphy compare primates.fasta primates.nex --burnin 0,0.25
     """
     from vaiphy.posterior import summarise
     from vaiphy.report.comparison import compare as comparison_of
     from vaiphy.treefiles import load_sample, tree_files
 
-    one = load_sample(tree_files(first), burnin)
-    two = load_sample(tree_files(second), burnin, taxa=one.taxa)
+    one = load_sample(tree_files(first), burnin[0])
+    two = load_sample(tree_files(second), burnin[1], taxa=one.taxa)
     found = comparison_of(summarise(one), summarise(two))
     if table is not None:
         _write_table(found, one.taxa, table)

@@ -55,3 +55,21 @@ class Duration(click.ParamType):
         if found is None or float(found[1]) == 0:
             self.fail(f"{value!r} is no time; write seconds, or 90s, 10m, 2h", param, ctx)
         return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
+
+
+class BurnIn(click.ParamType):
+    """A burn-in, or two with a comma between: one for each side."""
+
+    name = "X[,Y]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).split(",")
+        try:
+            numbers = [float(part) for part in parts]
+        except ValueError:
+            numbers = []
+        if not 1 <= len(numbers) <= 2 or not all(0 <= number < float("inf") for number in numbers):
+            self.fail(f"{value!r} is no burn-in; write 0.25, 100, or two with a comma between", param, ctx)
+        return numbers[0], numbers[-1]
