@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import binary
@@ -19,6 +18,8 @@ from vaiphy.parallel import chunks, map_threads, streams
 Floats = NDArray[np.float64]
 Children = NDArray[np.int32]
 TREES_PER_TASK, DRAWS_PER_TASK = 16, 256
+#: Branches whose Gamma has a shape below this one are guarded, where a guard is asked for (see `draw`).
+GUARDED_BELOW = 8.0
 #: Factors by which a correction may change a Gamma's mean and variance.
 MEAN_RANGE, VARIANCE_RANGE = (0.3, 4.0), (0.5, 6.0)
 #: A branch's own correction counts as much as the average one when it rests on this many effective draws.
@@ -29,14 +30,12 @@ SHRINKAGE = 30.0
 class GammaFit:
     """Laws of the branch lengths of T topologies; arrays (T, 2n - 2) by vertex, entry 0 unused.
 
-    `modes`: maximum-posterior lengths; `shapes`, `rates`: the Gammas; `log_norms` (T,): the sum of their log normalisers;
-    `masses` (T,): log p(X, B | topology) - log q(B) at the Gammas' means, an estimate of log p(X | topology) without noise.
+    `modes`: maximum-posterior lengths; `shapes`, `rates`: the Gammas; `masses` (T,): log p(X, B | topology) - log q(B) at the Gammas' means, an estimate of log p(X | topology) without noise.
     """
 
     modes: Floats
     shapes: Floats
     rates: Floats
-    log_norms: Floats
     masses: Floats
 
 
@@ -56,16 +55,16 @@ def fit(
     n_trees, n_vertices = lengths.shape
     modes = lengths.copy()
     shapes, rates = np.ones((n_trees, n_vertices)), np.ones((n_trees, n_vertices))
-    log_norms, masses = np.empty(n_trees), np.empty(n_trees)
+    masses = np.empty(n_trees)
 
     def run(part: slice) -> None:
         kernels.fit(
             children[part], modes[part], patterns.tips, patterns.counts, rate, U_LOW, U_HIGH, tolerance, max_sweeps,
-            shapes[part], rates[part], log_norms[part], masses[part],
+            shapes[part], rates[part], masses[part],
         )  # fmt: skip
 
     map_threads(run, chunks(n_trees, TREES_PER_TASK), threads)
-    return GammaFit(modes, shapes, rates, log_norms, masses)
+    return GammaFit(modes, shapes, rates, masses)
 
 
 def draw(
@@ -76,8 +75,13 @@ def draw(
     rate: float,
     rng: np.random.Generator,
     threads: int = 1,
+    guard: float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Lengths for each entry of `topology` (an index into the fits), and log p(X, B | topology) - log q(B | topology)."""
+    """Lengths for each entry of `topology` (an index into the fits), and log p(X, B | topology) - log q(B | topology).
+
+    `guard` mixes that much of an exponential law into the Gammas of small shape, which bounds the weights where a Gamma vanishes and the
+    posterior does not. On real data it costs more effective draws than it saves; with a handful of sites it is needed.
+    """
     lengths = np.empty((len(topology), law.shapes.shape[1]))
     log_weights = np.empty(len(topology))
     parts = chunks(len(topology), DRAWS_PER_TASK)
@@ -86,7 +90,7 @@ def draw(
     def run(task: int) -> None:
         part = parts[task]
         kernels.draw(
-            sources[task], children, topology[part], law.shapes, law.rates, law.log_norms, patterns.tips, patterns.counts, rate,
+            sources[task], children, topology[part], law.shapes, law.rates, guard, GUARDED_BELOW, patterns.tips, patterns.counts, rate,
             lengths[part], log_weights[part],
         )  # fmt: skip
 
@@ -160,5 +164,4 @@ def correct(law: GammaFit, children: Children, correction: Correction) -> GammaF
     variance = law.shapes / law.rates**2 * correction.variance[place]
     shapes, rates = mean**2 / variance, mean / variance
     shapes[:, 0] = rates[:, 0] = 1.0
-    log_norms = (shapes * np.log(rates) - gammaln(shapes))[:, 1:].sum(axis=1)
-    return GammaFit(law.modes, shapes, rates, log_norms, law.masses)
+    return GammaFit(law.modes, shapes, rates, law.masses)

@@ -43,10 +43,10 @@ def match_gamma(ratio, v, counts, rate, length, n_steps):
 
 
 @kernel
-def fit(children, lengths, tips, counts, rate, u_low, u_high, tolerance, max_sweeps, shapes, rates, log_norms, masses):
+def fit(children, lengths, tips, counts, rate, u_low, u_high, tolerance, max_sweeps, shapes, rates, masses):
     """Mode of the lengths' posterior (starting from `lengths`, replaced by it), matched Gammas, and each topology's mass.
 
-    `log_norms[t]` is the sum of the Gammas' log normalisers. `masses[t]` is log p(X, B | topology) - log q(B) at the Gammas' means:
+    `masses[t]` is log p(X, B | topology) - log q(B) at the Gammas' means:
     an estimate of log p(X | topology) without noise.
     """
     n_vertices = lengths.shape[1]
@@ -89,14 +89,17 @@ def fit(children, lengths, tips, counts, rate, u_low, u_high, tolerance, max_swe
             log_q += (shape - 1.0) * np.log(mean) - shape
             log_prior += np.log(rate) - rate * mean
             decay[v] = np.exp(-4.0 / 3.0 * mean)
-        log_norms[t] = log_norm
         pending[:] = -1
         masses[t] = log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pending) + log_prior - log_q - log_norm
 
 
 @kernel
-def draw(rng, children, topology, shapes, rates, log_norms, tips, counts, rate, lengths, log_weights):
-    """For draw i, lengths from the Gammas of topology[i], and log p(X, B | topology) - log q(B)."""
+def draw(rng, children, topology, shapes, rates, guard, guarded_below, tips, counts, rate, lengths, log_weights):
+    """For draw i, lengths from the laws of topology[i], and log p(X, B | topology) - log q(B).
+
+    A branch whose Gamma has a shape below `guarded_below` is drawn from a mixture: with probability `guard` from the exponential law with the
+    Gamma's mean. A Gamma of shape above one vanishes at zero, where the posterior does not; this bounds the weights there.
+    """
     n_vertices = lengths.shape[1]
     n = (n_vertices + 2) // 2
     order = np.empty(n - 1, dtype=np.int32)
@@ -107,17 +110,33 @@ def draw(rng, children, topology, shapes, rates, log_norms, tips, counts, rate, 
     pending = np.empty(n_vertices, dtype=np.int64)
     decay = np.empty(n_vertices)
     decay[0] = 1.0
+    log_norm = np.empty(n_vertices)
+    last = -1
     for i in range(topology.shape[0]):
         t = topology[i]
-        fill_schedule(children[t], order, start, child)
-        log_q = log_norms[t]
+        if t != last:
+            fill_schedule(children[t], order, start, child)
+            for v in range(1, n_vertices):
+                log_norm[v] = shapes[t, v] * np.log(rates[t, v]) - lgamma(shapes[t, v])
+            last = t
+        log_q = 0.0
         log_prior = 0.0
         lengths[i, 0] = 0.0
         for v in range(1, n_vertices):
-            b = max(rng.standard_gamma(shapes[t, v]) / rates[t, v], 1e-300)
+            shape, gamma_rate = shapes[t, v], rates[t, v]
+            guarded = shape < guarded_below
+            if guarded and rng.random() < guard:
+                b = rng.standard_exponential() * shape / gamma_rate
+            else:
+                b = rng.standard_gamma(shape) / gamma_rate
+            b = max(b, 1e-300)
             lengths[i, v] = b
             decay[v] = np.exp(-4.0 / 3.0 * b)
-            log_q += (shapes[t, v] - 1.0) * np.log(b) - rates[t, v] * b
+            log_density = log_norm[v] + (shape - 1.0) * np.log(b) - gamma_rate * b
+            if guarded:
+                plain = gamma_rate / shape
+                log_density = np.log((1.0 - guard) * np.exp(log_density) + guard * plain * np.exp(-plain * b))
+            log_q += log_density
             log_prior += np.log(rate) - rate * b
         pending[:] = -1
         log_weights[i] = log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pending) + log_prior - log_q

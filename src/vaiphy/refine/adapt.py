@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp, normalised
+from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp
 from vaiphy.refine import explore
-from vaiphy.refine.explore import Archive, Problem
+from vaiphy.refine.explore import Archive
 from vaiphy.topology import subsplit
 from vaiphy.topology.subsplit import SubsplitLaw
+from vaiphy.treesample import systematic
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +33,9 @@ TEMPERED_SHARE = 0.25
 FLOOR, SHARING = 1e-4, 500.0
 #: Found trees this far below the evidence cannot matter.
 NEGLIGIBLE = 12.0
+#: Trees whose neighbourhoods the last law is given (the more, the more trees share the weight), how far down these reach, and
+#: their share beside the draws.
+GROWN, GROWTH_MARGIN, GROWTH_SHARE = (32, 192), 9.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,11 @@ def advance(replicate: Replicate, seed: int, threads: int = 1) -> Replicate:
         _expand_some(replicate, rng, threads)
         if step + 1 == STARTS + EXPANSIONS // EXPANSIONS_PER_STEP:
             replicate.law = _first_law(replicate.archive)
-    else:
+    elif not _settled(replicate.trace):
         _round(replicate, rng, threads)
-        replicate.ready = _settled(replicate.trace)
+    else:
+        _grow(replicate, rng)
+        replicate.ready = True
     replicate.n_steps += 1
     return replicate
 
@@ -109,35 +115,73 @@ def _round(replicate: Replicate, rng: np.random.Generator, threads: int) -> None
     places = archive.add(trees, threads=threads)
     replicate.rounds = [*replicate.rounds, Round(replicate.law, places)][-ROUNDS_POOLED:]
 
-    drawn, inverse, counts = np.unique(
-        np.concatenate([r.places for r in replicate.rounds]), return_inverse=True, return_counts=True
-    )
-    topologies = archive.stack(drawn)
-    masses = np.array(archive.masses)
-    sizes = np.array([len(r.places) for r in replicate.rounds], dtype=np.float64)
-    densities = np.array([r.law.log_density(topologies) for r in replicate.rounds])
-    mixture = np.logaddexp.reduce(densities + np.log(sizes / sizes.sum())[:, None], axis=0)
-    log_weights = (masses[drawn] - mixture)[inverse.ravel()]
-    estimate = log_mean_exp(log_weights)
-    newest = slice(len(log_weights) - len(places), None)
-    own = masses[places] - densities[-1][inverse.ravel()[newest]]
-    replicate.trace.append((estimate, effective_sample_size(own) / len(own)))
-
-    effective, weights = tempered(log_weights, TEMPERED_SHARE * len(log_weights))
-    by_tree = np.bincount(inverse.ravel(), weights=weights, minlength=len(drawn))
-    extra = np.setdiff1d(np.flatnonzero(masses > estimate - NEGLIGIBLE), drawn)
-    extra_weight = np.exp(masses[extra] - estimate)
-    extra_weight /= max(1.0, extra_weight.sum())
-    replicate.law = subsplit.fit(
-        np.concatenate([topologies, archive.stack(extra)]),
-        np.concatenate([by_tree, extra_weight]) * effective,
-        FLOOR,
-        SHARING,
-    )
-    candidates = np.log(np.maximum(by_tree, 1e-300)) + rng.gumbel(size=len(by_tree))
-    for place in drawn[np.argsort(-candidates)[:EXPANSIONS_PER_ROUND]].tolist():
+    pool = _weigh(replicate)
+    replicate.trace.append((pool.estimate, pool.share))
+    trees, weights = _learned(archive, pool)
+    replicate.law = subsplit.fit(trees, weights, FLOOR, SHARING)
+    candidates = np.log(np.maximum(pool.weights, 1e-300)) + rng.gumbel(size=len(pool.weights))
+    for place in pool.drawn[np.argsort(-candidates)[:EXPANSIONS_PER_ROUND]].tolist():
         if place not in archive.expanded:
             explore.expand(archive, place, ROUND_MARGIN, threads)
+
+
+def _grow(replicate: Replicate, rng: np.random.Generator) -> None:
+    """Give the law the neighbourhoods of trees drawn by weight, each neighbour by its share of the drawn tree's probability.
+
+    A split with probability 1/1000 is drawn by chance or not at all in a round, but it is a neighbour of most trees, and its lazy score
+    says how probable it is. Without this the rarest splits get far too little, and the few draws that hit them far too much weight.
+    """
+    archive, pool = replicate.archive, _weigh(replicate)
+    diversity = 1.0 / np.square(pool.weights).sum()
+    n_grown = int(np.clip(diversity / 4.0, *GROWN))
+    chosen = systematic(pool.weights, n_grown, rng.random())
+    trees, weights = _learned(archive, pool)
+    grown, shares = [trees], [weights]
+    for place, count in zip(*np.unique(pool.drawn[chosen], return_counts=True)):
+        tree = archive.children[place]
+        lengths = archive.fitted(tree[None]).modes[0]
+        around, _, scores = explore.neighbours(archive.problem, tree, lengths, GROWTH_MARGIN, explore.NEIGHBOURS_KEPT)
+        grown.append(around)
+        shares.append(weights.sum() * GROWTH_SHARE * count / n_grown * np.exp(np.minimum(scores, 1.0)))
+    replicate.law = subsplit.fit(np.concatenate(grown), np.concatenate(shares), FLOOR, SHARING)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The last rounds' draws: distinct places, their tempered weights, how many draws these are worth, the estimate, the last share."""
+
+    drawn: NDArray[np.int64]
+    weights: Floats
+    effective: float
+    estimate: float
+    share: float
+
+
+def _weigh(replicate: Replicate) -> Pool:
+    """Weigh the draws of the last rounds by mass over density under the mixture of these rounds' laws."""
+    archive, rounds = replicate.archive, replicate.rounds
+    drawn, inverse = np.unique(np.concatenate([r.places for r in rounds]), return_inverse=True)
+    inverse = inverse.ravel()
+    topologies, masses = archive.stack(drawn), np.array(archive.masses)[drawn]
+    sizes = np.array([len(r.places) for r in rounds], dtype=np.float64)
+    densities = np.array([r.law.log_density(topologies) for r in rounds])
+    mixture = np.logaddexp.reduce(densities + np.log(sizes / sizes.sum())[:, None], axis=0)
+    log_weights = (masses - mixture)[inverse]
+    newest = inverse[-len(rounds[-1].places) :]
+    own = masses[newest] - densities[-1][newest]
+    effective, weights = tempered(log_weights, TEMPERED_SHARE * len(log_weights))
+    by_tree: Floats = np.bincount(inverse, weights=weights, minlength=len(drawn)).astype(np.float64)
+    return Pool(drawn, by_tree, effective, log_mean_exp(log_weights), effective_sample_size(own) / len(own))
+
+
+def _learned(archive: Archive, pool: Pool) -> tuple[NDArray[np.int32], Floats]:
+    """Trees with weights to fit a law to: the pool's, and those found but not drawn by their posterior probability."""
+    masses = np.array(archive.masses)
+    extra = np.setdiff1d(np.flatnonzero(masses > pool.estimate - NEGLIGIBLE), pool.drawn)
+    extra_weight = np.exp(masses[extra] - pool.estimate)
+    extra_weight /= max(1.0, extra_weight.sum())
+    trees = np.concatenate([archive.stack(pool.drawn), archive.stack(extra)])
+    return trees, np.concatenate([pool.weights, extra_weight]) * pool.effective
 
 
 def _settled(trace: list[tuple[float, float]]) -> bool:
