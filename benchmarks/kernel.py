@@ -1,0 +1,135 @@
+"""The likelihood kernel against the same recursion in plain C, two threads against one, and the cost of an optimisation.
+
+All of it in one process and interleaved, so that noise from elsewhere on the machine falls on both sides; each time is the
+least of many.
+"""
+
+import ctypes
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import data
+from benchmarks.cells import Absent, Cell
+from vaiphy.alignment import SitePatterns
+from vaiphy.kernels import pruning
+from vaiphy.likelihood import log_likelihood, log_likelihoods, optimise, schedule
+from vaiphy.model import decay
+from vaiphy.start import bionj, jc_distances
+from vaiphy.tree import Tree
+
+SOURCE = Path(__file__).with_name("kernel.c")
+#: The two logarithms the C side is built with; it is judged by its better one.
+C_BUILDS = {"C, library log": [], "C, polynomial log": ["-DPOLYNOMIAL_LOG"]}
+
+
+def compile_c(folder: Path, flags: list[str]) -> Any:
+    """The function `log_likelihood` of kernel.c, built on the spot."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise Absent("cc is not installed (Debian package gcc)")
+    library = folder / f"kernel{len(flags)}.so"
+    command = [compiler, "-O3", "-march=native", "-shared", "-fPIC", *flags, str(SOURCE), "-o", str(library), "-lm"]
+    subprocess.run(command, check=True, capture_output=True)
+    function = ctypes.CDLL(str(library)).log_likelihood
+    function.restype = ctypes.c_double
+    return function
+
+
+def interleaved(works: dict[str, Callable[[], Any]], rounds: int, inner: int) -> dict[str, float]:
+    """Seconds a call of each, the least over rounds in which all take their turn."""
+    best = dict.fromkeys(works, float("inf"))
+    for _ in range(rounds):
+        for name, work in works.items():
+            begin = time.perf_counter()
+            for _ in range(inner):
+                work()
+            best[name] = min(best[name], (time.perf_counter() - begin) / inner)
+    return best
+
+
+def problem(name: str) -> tuple[SitePatterns, Tree]:
+    """All distinct patterns (not folded: what other programs compute on) and the optimised BIONJ tree."""
+    patterns = data.patterns(name)
+    return patterns, optimise(bionj(jc_distances(patterns), patterns.taxa), patterns)[0]
+
+
+def both_sides(patterns: SitePatterns, tree: Tree, folder: Path) -> dict[str, Callable[[], float]]:
+    """Calls of the compiled kernel and of each C build on one tree, with their arguments ready."""
+    s = schedule(tree.parent, tree.n_taxa)
+    us = decay(tree.length)
+    us[tree.root] = 1.0
+    tips, counts = patterns.tips, patterns.counts.astype(np.float64)
+    work, log_scale = np.empty((tree.n_vertices, 4, pruning.BLOCK)), np.empty(pruning.BLOCK)
+    pending = np.full(tree.n_vertices, -1, dtype=np.int64)
+
+    def ours() -> float:
+        return pruning.log_likelihood(s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
+
+    def pointer(array: NDArray) -> ctypes.c_void_p:
+        return array.ctypes.data_as(ctypes.c_void_p)
+
+    arguments = (
+        ctypes.c_int(len(s.order)), pointer(s.order), pointer(s.start), pointer(s.child), pointer(us), ctypes.c_int(tree.n_taxa),
+        ctypes.c_long(patterns.n_patterns), pointer(tips), pointer(counts), pointer(work), pointer(log_scale), pointer(pending),
+    )  # fmt: skip
+    calls: dict[str, Callable[[], float]] = {"vaiphy": ours}
+    for name, flags in C_BUILDS.items():
+        function = compile_c(folder, flags)
+        # The arrays are held by the closure: a pointer alone does not keep them.
+        calls[name] = lambda f=function, held=(s, us, tips, counts, work, log_scale, pending): f(*arguments)
+    return calls
+
+
+def kernel_against_c(cell: Cell) -> dict[str, Any]:
+    """Time of one tree log-likelihood, ours and C's, and the ratio to the better C."""
+    patterns, tree = problem(cell.data)
+    rounds = cell.settings.get("rounds", 200)
+    with tempfile.TemporaryDirectory() as folder:
+        calls = both_sides(patterns, tree, Path(folder))
+        values = {name: call() for name, call in calls.items()}
+        seconds = interleaved(calls, rounds, 20)
+    best_c = min(value for name, value in seconds.items() if name != "vaiphy")
+    return {
+        "patterns": patterns.n_patterns,
+        "log_likelihood": values,
+        "seconds": seconds,
+        "ratio": seconds["vaiphy"] / best_c,
+        "per_second": 1.0 / seconds["vaiphy"],
+    }
+
+
+def two_threads(cell: Cell) -> dict[str, Any]:
+    """A batch of trees on one thread and on two."""
+    patterns, tree = problem(cell.data)
+    rng = np.random.default_rng(cell.seed)
+    n_trees = cell.settings.get("trees", 2000)
+    parents = np.repeat(tree.parent[None], n_trees, axis=0)
+    lengths = tree.length * rng.uniform(0.5, 2.0, size=(n_trees, 1))
+    calls = {str(t): lambda t=t: log_likelihoods(parents, lengths, patterns, threads=t) for t in (1, 2)}
+    equal = bool((calls["1"]() == calls["2"]()).all())
+    seconds = interleaved(calls, cell.settings.get("rounds", 15), 1)
+    return {"trees": n_trees, "seconds": seconds, "ratio": seconds["1"] / seconds["2"], "same_numbers": equal}
+
+
+def optimisation(cell: Cell) -> dict[str, Any]:
+    """A full branch-length optimisation of the BIONJ tree, in single log-likelihoods."""
+    patterns = data.patterns(cell.data)
+    start = bionj(jc_distances(patterns), patterns.taxa)
+    best, value = optimise(start, patterns)
+    parents, lengths = np.repeat(best.parent[None], 64, axis=0), np.repeat(best.length[None], 64, axis=0)
+    calls = {"optimise": lambda: optimise(start, patterns), "64 likelihoods": lambda: log_likelihoods(parents, lengths, patterns)}
+    seconds = interleaved(calls, cell.settings.get("rounds", 30), 1)
+    one = seconds["64 likelihoods"] / 64
+    return {
+        "log_likelihood": {"bionj": log_likelihood(start, patterns), "optimised": value},
+        "seconds": {"optimise": seconds["optimise"], "likelihood": one},
+        "ratio": seconds["optimise"] / one,
+    }

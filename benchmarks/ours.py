@@ -1,0 +1,238 @@
+"""Our methods, each as one cell: the posterior, VaiPhy and its ensemble, CSMC, BIONJ.
+
+A cell's times begin when the process does (imports and the loading of compiled code included) unless they are named otherwise;
+compilation itself is done beforehand.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks import data
+from benchmarks.cells import Cell
+from vaiphy.parallel import available_threads
+from vaiphy.treesample import TreeSample
+
+#: Splits below this frequency are not kept in the raw results.
+RARE = 0.005
+
+
+def threads_of(cell: Cell) -> int:
+    return cell.settings.get("threads") or available_threads()
+
+
+def split_frequencies(sample: TreeSample) -> dict[str, float]:
+    """Frequency of each non-trivial split, keyed by the side without the first taxon as a hexadecimal bit set."""
+    from vaiphy.splitsample import from_sample
+
+    found = from_sample(sample)
+    return {
+        format(split, "x"): round(float(value), 5)
+        for split, value, trivial in zip(found.splits, found.support(), found.trivial)
+        if not trivial and value >= RARE
+    }
+
+
+def posterior(cell: Cell) -> dict[str, Any]:
+    """The default method, step by step, with what was known after each step and at what cost.
+
+    Settings: fields of `refine.Settings`; `threads`; `seconds`, a limit of wall time after which the best answer so far counts;
+    `trace`, to keep the split frequencies after each batch.
+    """
+    from vaiphy import posterior as posteriors
+    from vaiphy import refine
+
+    asked = {k: v for k, v in cell.settings.items() if k in refine.Settings.__dataclass_fields__}
+    if cell.settings.get("tiny"):
+        asked |= {"max_batches": 1, "min_batches": 1, "replicates": 2}
+    threads, limit = threads_of(cell), cell.settings.get("seconds", float("inf"))
+    patterns = data.patterns(cell.data)
+    ready = time.process_time()
+    begin = time.perf_counter()
+    state = refine.initialise(patterns, refine.Settings(**asked), cell.seed)
+    trace, ends, to_tenth = [], {}, None
+    aside = 0.0  # CPU seconds spent on nothing but this trace
+    while not state.done and time.perf_counter() - begin < limit:
+        state, info = refine.step(state, threads)
+        cpu, wall = time.process_time() - aside, time.perf_counter() - begin - aside
+        ends[info.stage] = {"cpu": cpu, "wall": wall}
+        if not np.isfinite(info.std_error):
+            continue
+        if to_tenth is None and info.std_error <= 0.1:
+            to_tenth = cpu
+        row = {"cpu": cpu, "wall": wall, "log_evidence": info.log_evidence, "std_error": info.std_error}
+        if cell.settings.get("trace"):
+            spent = time.process_time()
+            row["splits"] = split_frequencies(refine.result(state).sample)
+            aside += time.process_time() - spent
+        trace.append(row)
+    cpu, wall = time.process_time() - aside, time.perf_counter() - begin - aside
+    if state.draws is None:
+        return {"finished": False, "cpu_seconds": cpu, "wall_seconds": wall, "stages": ends, "trace": []}
+    found = refine.result(state)
+    summary = posteriors.summarise(found.sample)
+    return {
+        "finished": state.done,
+        "log_evidence": found.log_evidence,
+        "std_error": found.std_error,
+        "replicate_log_evidence": found.replicate_log_evidence.tolist(),
+        "ess": found.ess,
+        "pareto_k": found.pareto_k,
+        "asdsf": found.asdsf,
+        "elbo": found.elbo,
+        "trust_ok": found.trust_ok,
+        "reasons": list(found.reasons),
+        "n_samples": found.n_samples,
+        "n_topologies": found.sample.n_topologies,
+        "cpu_seconds": cpu,
+        "wall_seconds": wall,
+        "cpu_seconds_of_start": ready,
+        "cpu_seconds_to_tenth": to_tenth,
+        "stages": ends,
+        "parameters": law_parameters(state),
+        "rooted_shift": rooted_shift(found.sample, asked.get("prior_rate", 10.0)),
+        "splits": split_frequencies(found.sample),
+        "trace": trace,
+        **distance_to_truth(cell.data, summary.majority),
+    }
+
+
+def rooted_shift(sample: TreeSample, rate: float) -> float:
+    """log Z of rooted trees minus log Z of unrooted ones: log E[rate * tree length / (2n - 3)]."""
+    total = sample.lengths[:, 1:].sum(axis=1)
+    return float(np.log((sample.weights * total).sum() * rate / (2 * sample.n_taxa - 3)))
+
+
+def law_parameters(state: Any) -> int:
+    """Numbers learned by the posterior's laws: probabilities of subsplits, and means and corrections of splits' Gammas."""
+    if state.frozen is None:
+        return 0
+    laws = sum(sum(a.size for a in law.to_arrays().values() if a.dtype == np.float64) for law in state.frozen.laws)
+    return int(laws + len(state.frozen.starts.split_length) + 2 * len(state.frozen.correction.keys))
+
+
+def distance_to_truth(name: str, tree: Any) -> dict[str, Any]:
+    """Robinson-Foulds distance to the true tree, false and missing splits apart; nothing for real data."""
+    if not name.startswith("simulated"):
+        return {}
+    truth, _ = data.simulated(name)
+    wrong, missing = len(tree.topology - truth.topology), len(truth.topology - tree.topology)
+    return {"rf": wrong + missing, "false_splits": wrong, "missing_splits": missing, "n_splits": len(truth.topology)}
+
+
+def nearest_joining(cell: Cell) -> dict[str, Any]:
+    """The BIONJ tree."""
+    from vaiphy.start import bionj, jc_distances
+
+    patterns = data.patterns(cell.data)
+    begin = time.perf_counter()
+    tree = bionj(jc_distances(patterns), patterns.taxa)
+    return {"wall_seconds": time.perf_counter() - begin, **distance_to_truth(cell.data, tree)}
+
+
+def fitted(cell: Cell, threads: int) -> Any:
+    """VaiPhy's fit of a cell; `law`, `iterations` and `stop` (end early when converged) are settings."""
+    from vaiphy import vi
+
+    options = {
+        "tree_law": cell.settings.get("law", "spanning"),
+        "iterations": cell.settings.get("iterations", 200),
+        "n_trees": 128,
+    }
+    if not cell.settings.get("stop", True):
+        options["tolerance"] = 0.0
+    if cell.settings.get("tiny"):
+        options["iterations"] = 2
+    return vi.fit(data.patterns(cell.data), rng=np.random.default_rng([cell.seed, 1]), threads=threads, **options)
+
+
+def vaiphy(cell: Cell) -> dict[str, Any]:
+    """VaiPhy's IWELBO as the paper reports it: one fit, L trees, so many repeats."""
+    from vaiphy.evidence import iwelbo
+
+    threads, repeats = threads_of(cell), cell.settings.get("repeats", 10)
+    n_samples = 10 if cell.settings.get("tiny") else cell.settings.get("samples", 3000)
+    begin = time.perf_counter()
+    fit = fitted(cell, threads)
+    middle = time.perf_counter()
+    found = iwelbo(fit, n_samples, repeats, rng=np.random.default_rng([cell.seed, 2]), threads=threads)
+    end = time.perf_counter()
+    counts = fit.counts
+    sizes = [fit.ancestral.size, *(value.size for value in vars(counts).values() if isinstance(value, np.ndarray))]
+    return {
+        "values": found.log_estimates.tolist(),
+        "elbo": fit.elbo,
+        "pareto_k": found.pareto_k,
+        "ess": found.effective_sample_size,
+        "iterations": len(fit.trace) - 1,
+        "fit_seconds": middle - begin,
+        "weigh_seconds": end - middle,
+        "wall_seconds": end - begin,
+        "parameters": {"q(Z)": fit.ancestral.size, "phi": fit.edge_log_weights.size, "arrays": int(sum(sizes))},
+    }
+
+
+def ensemble(cell: Cell) -> dict[str, Any]:
+    """MISELBO of independent fits: one from BIONJ, the others from bootstrapped trees, their vertices matched."""
+    from vaiphy import vi
+    from vaiphy.evidence import miselbo
+
+    threads, patterns = threads_of(cell), data.patterns(cell.data)
+    tiny = cell.settings.get("tiny")
+    n_fits = 2 if tiny else cell.settings.get("components", 5)
+    iterations = 2 if tiny else 200
+    begin = time.perf_counter()
+    fits = [
+        vi.fit(
+            patterns,
+            initial="bionj" if k == 0 else "bootstrap",
+            rng=np.random.default_rng([cell.seed, 1, k]),
+            threads=threads,
+            iterations=iterations,
+        )
+        for k in range(n_fits)
+    ]
+    n_samples = 10 if tiny else cell.settings.get("samples", 3000) // n_fits
+    found = miselbo(
+        vi.align(fits), n_samples, cell.settings.get("repeats", 10), rng=np.random.default_rng([cell.seed, 2]), threads=threads
+    )
+    return {
+        "values": found.log_estimates.tolist(),
+        "elbos": [fit.elbo for fit in fits],
+        "pareto_k": found.pareto_k,
+        "wall_seconds": time.perf_counter() - begin,
+    }
+
+
+def combinatorial(cell: Cell) -> dict[str, Any]:
+    """CSMC: one proposal, prepared once, and independent runs with it; `proposal`, `target`, `particles` are settings."""
+    from vaiphy import csmc
+
+    threads, patterns, settings = threads_of(cell), data.patterns(cell.data), cell.settings
+    tiny = settings.get("tiny")
+    rng = np.random.default_rng([cell.seed, 3])
+    begin = time.perf_counter()
+    target = csmc.Target(settings["target"])
+    fit = fitted(cell, threads) if settings["proposal"] in ("paper", "guided") else None
+    effort = csmc.Effort(climbs=1, expansions=1, pilots=1, pilot_particles=16) if tiny else None
+    proposal = csmc.make_proposal(settings["proposal"], patterns, target, rng.spawn(1)[0], fit, effort, threads)
+    middle = time.perf_counter()
+    found = csmc.estimate(
+        patterns,
+        rng=rng.spawn(1)[0],
+        repeats=2 if tiny else settings.get("repeats", 10),
+        target=settings["target"],
+        proposal=proposal,
+        n_particles=16 if tiny else settings.get("particles", 2048),
+        threads=threads,
+    )
+    end = time.perf_counter()
+    return {
+        "values": found.log_evidences.tolist(),
+        "combined": found.combined,
+        "statement": found.statement,
+        "prepare_seconds": middle - begin,
+        "run_seconds": (end - middle) / len(found.log_evidences),
+        "wall_seconds": end - begin,
+    }

@@ -1,0 +1,119 @@
+"""The plots of docs/benchmarks.md, as SVG files in docs/figures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.published import CONSENSUS
+from benchmarks.tables import Cells, exponent, split_errors
+
+COLOURS = ("#2079b2", "#fe7d21", "#339e33", "#7f7f7f", "#8f4fbf")
+
+
+def save(figure: Any, path: Path) -> None:
+    """Without a date and with fixed names inside, so that the same results give the same file."""
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": path.stem}):
+        figure.savefig(path, metadata={"Date": None})
+
+
+def figure(width: float, panels: int = 1, **options: Any) -> tuple[Any, Sequence[Any]]:
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(width, 3.4), layout="constrained")
+    axes = made.subplots(1, panels, squeeze=False, **options)[0]
+    for ax in axes:
+        ax.grid(alpha=0.3)
+    return made, axes
+
+
+def accuracy(cells: Cells, data: Sequence[str], path: Path, reference: dict[str, dict[str, float]]) -> bool:
+    """Error of the log evidence and of split frequencies against CPU seconds, a pair of panels for each data set."""
+    shown = [name for name in data if cells.done("accuracy", name, "posterior")]
+    if not shown:
+        return False
+    made, axes = figure(4.2 * len(shown), len(shown))
+    for ax, name in zip(axes, shown):
+        for record in cells.done("accuracy", name, "posterior"):
+            trace = record["result"]["trace"]
+            x = [row["cpu"] for row in trace]
+            ax.plot(x, [max(abs(row["log_evidence"] - CONSENSUS[name]), 1e-3) for row in trace], "-", color=COLOURS[0], alpha=0.6)
+            ax.plot(x, [row["std_error"] for row in trace], "--", color=COLOURS[0], alpha=0.6)
+            if name in reference:
+                gaps = [split_errors(row["splits"], reference[name])[0] for row in trace if "splits" in row]
+                ax.plot(x[: len(gaps)], gaps, "-", color=COLOURS[2], alpha=0.6)
+        for record in cells.done("accuracy", name, "mrbayes-ss"):
+            error = abs(record["result"]["log_evidence"] - CONSENSUS[name])
+            ax.plot(record["cpu_seconds"], max(error, 1e-3), "x", color=COLOURS[1])
+        for record in cells.done("accuracy", name, "mrbayes-mcmc"):
+            trace = record["result"]["trace"]
+            if name in reference:
+                gaps = [split_errors(row["splits"], reference[name])[0] for row in trace]
+                ax.plot([row["cpu"] for row in trace], gaps, "s-", color=COLOURS[4], markersize=3)
+        ax.set(xscale="log", yscale="log", xlabel="CPU seconds", title=name)
+    axes[0].set_ylabel("error")
+    axes[0].legend(
+        handles=[
+            _line("ours: |log evidence − consensus|", COLOURS[0], "-"),
+            _line("ours: reported standard error", COLOURS[0], "--"),
+            _line("ours: largest split error", COLOURS[2], "-"),
+            _line("MrBayes: |stepping stone − consensus|", COLOURS[1], "", "x"),
+            _line("MrBayes: largest split error", COLOURS[4], "-", "s"),
+        ],
+        frameon=False,
+        fontsize=6.5,
+    )
+    save(made, path)
+    return True
+
+
+def _line(label: str, colour: str, style: str, marker: str = "") -> Any:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, color=colour, linestyle=style or "none", marker=marker or None, markersize=4)
+
+
+def cores(cells: Cells, methods: dict[str, str], path: Path) -> bool:
+    """Wall seconds on one core and on two (the paper's Figure 3)."""
+    shown = {m: label for m, label in methods.items() if cells.done("cores-1", "DS1", m) and cells.done("cores-2", "DS1", m)}
+    if not shown:
+        return False
+    made, (ax,) = figure(6.0)
+    for place, method in enumerate(shown):
+        for shift, threads in ((-0.18, 1), (0.18, 2)):
+            values = [r["result"]["wall_seconds"] for r in cells.done(f"cores-{threads}", "DS1", method)]
+            ax.bar(place + shift, sum(values) / len(values), 0.34, color=COLOURS[threads - 1])
+            ax.plot([place + shift] * len(values), values, "k_", markersize=8)
+    ax.set_xticks(range(len(shown)), list(shown.values()), fontsize=7)
+    ax.set(yscale="log", ylabel="wall seconds, DS1")
+    ax.legend(handles=[_line("1 core", COLOURS[0], "-"), _line("2 cores", COLOURS[1], "-")], frameon=False)
+    save(made, path)
+    return True
+
+
+def growth(series: dict[str, dict[str, list[tuple[float, float, float]]]], path: Path) -> bool:
+    """Seconds against size, log-log, a panel for each axis; the fitted exponent stands in the legend."""
+    shown = {axis: lines for axis, lines in series.items() if any(len(points) > 1 for points in lines.values())}
+    if not shown:
+        return False
+    made, axes = figure(3.4 * len(shown), len(shown))
+    for ax, (axis, lines) in zip(axes, shown.items()):
+        for colour, (label, points) in zip(COLOURS, lines.items()):
+            x, y = [p[0] for p in points], [p[1] for p in points]
+            if len(x) > 1:
+                ax.loglog(x, y, "o-", color=colour, label=f"{label} (∝ x^{exponent(x, y):.2f})", markersize=4)
+        ax.set_xlabel(axis)
+        ax.legend(frameon=False, fontsize=7)
+    axes[0].set_ylabel("seconds")
+    save(made, path)
+    return True
+
+
+def jc_sampler(path: Path) -> None:
+    """The paper's Figure 1."""
+    import numpy as np
+
+    from vaiphy.figures import jc_sampler_figure
+
+    save(jc_sampler_figure(rng=np.random.default_rng(1)), path)
