@@ -4,7 +4,7 @@ about a finished run in one value.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -224,6 +224,10 @@ def run_steps(
                     return Stopped(outcome, False, method.to_arrays(now), seconds)
             step_began = clock()
             now, progress = method.step(now, threads)
+            if time_limit is not None and clock() - began > time_limit:
+                progress = replace(
+                    progress, message=f"{progress.message} (past the time limit, there is no result to report yet)"
+                )
             fresh = True
             seconds[progress.stage] = seconds.get(progress.stage, 0.0) + clock() - step_began
             tell(progress)
