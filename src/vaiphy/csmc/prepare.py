@@ -56,7 +56,7 @@ def prepare(
     say = report or (lambda stage, share: None)
     say("starting trees", 0.0)
     pool = Pool(folded, target.prior_rate)
-    pool.add(*bootstrap_trees(folded, effort.bootstraps, boot_rng, threads), threads)
+    pool.add(*bootstrap_trees(folded, effort.bootstraps, boot_rng), threads)
     if trees is not None and len(trees):
         pool.add(trees, np.full((len(trees), 2 * patterns.n_taxa - 2), 0.05), threads)
     if patterns.n_taxa > 3:

@@ -1,7 +1,6 @@
 """Trees for a guide: everything found so far with its mass, hill climbing, and neighbourhoods.
 
-A tree is judged by its mass, an estimate of log p(X | topology) without noise (`branches.gamma`). Moves are those of subtree
-pruning and regrafting, screened by `kernels.neighbourhood`.
+A tree is judged by its mass, an estimate of log p(X | topology) without noise (`branches.gamma`); moves are those of `search`.
 """
 
 from dataclasses import dataclass, field
@@ -9,20 +8,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from vaiphy import search
 from vaiphy.alignment import SitePatterns
 from vaiphy.branches import gamma
 from vaiphy.csmc.guide import Reference
-from vaiphy.kernels import binary, neighbourhood
-from vaiphy.likelihood import U_HIGH, U_LOW
 from vaiphy.parallel import map_threads
+from vaiphy.search import topology_hashes
 from vaiphy.start import bionj, jc_distances
 from vaiphy.treesample import binary_arrays
 
 Children = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Drawn = tuple[NDArray[np.int64], Floats]
-#: Neighbours of one tree that are fitted, at most: when climbing, and when its neighbourhood is taken in.
-CLIMB_CANDIDATES, NEIGHBOURS = 8, 150
+#: Neighbours of one tree that are fitted, at most, when its neighbourhood is taken in.
+NEIGHBOURS = 150
 #: A neighbour is taken in if its score is not further below the tree's own than this.
 MARGIN = 8.0
 #: A reference set holds at most so many trees, none with less than this share of the largest weight.
@@ -75,19 +74,21 @@ class Pool:
 
     def climb(self, places: list[int], threads: int = 1) -> None:
         """Climb from each of the places and take in where it ends."""
+        problem = search.Problem(self.patterns, self.prior_rate)
 
         def work(place: int) -> tuple[Children, Floats]:
-            return climb(self.patterns, self.prior_rate, self.children[place], self.lengths[place])
+            return search.climb(problem, self.children[place], self.lengths[place])
 
         self._add_all(map_threads(work, places, threads), threads)
 
     def expand(self, places: list[int], threads: int = 1) -> None:
         """Take in the neighbourhoods of the trees at these places."""
+        problem = search.Problem(self.patterns, self.prior_rate)
 
         def work(place: int) -> tuple[Children, Floats]:
             children, lengths = self.children[place], self.lengths[place]
-            moves, scores, spans = _screen(self.patterns, self.prior_rate, children, lengths, MARGIN)
-            return _moved(children, lengths, moves, spans, np.argsort(-scores, kind="stable")[:NEIGHBOURS])
+            trees, starts, _ = search.neighbours(problem, children, lengths, MARGIN, NEIGHBOURS)
+            return trees, starts
 
         self.expanded.update(places)
         self._add_all(map_threads(work, places, threads), threads)
@@ -145,62 +146,5 @@ def bootstrap_trees(patterns: SitePatterns, n_trees: int, rng: np.random.Generat
     draws = rng.multinomial(int(patterns.counts.sum()), share, size=n_trees).astype(np.float64)
     draws[0] = patterns.counts
 
-    def work(counts: Floats) -> tuple[Children, Floats]:
-        return binary_arrays(bionj(jc_distances(patterns, counts), patterns.taxa))
-
-    trees = map_threads(work, list(draws), threads)
+    trees = [binary_arrays(bionj(jc_distances(patterns, counts), patterns.taxa)) for counts in draws]
     return np.array([children for children, _ in trees]), np.array([lengths for _, lengths in trees])
-
-
-def climb(patterns: SitePatterns, prior_rate: float, children: Children, lengths: Floats) -> tuple[Children, Floats]:
-    """Climb by regrafting until no neighbour looked at has more mass.
-
-    Each step tries the most promising moves one by one, and all that do not touch each other together.
-    """
-    law = gamma.fit(children[None], lengths[None], patterns, prior_rate)
-    lengths, mass = law.modes[0], law.masses[0]
-    while True:
-        moves, scores, spans = _screen(patterns, prior_rate, children, lengths, 3.0)
-        order = np.argsort(-scores, kind="stable")
-        trees, starts = _moved(children, lengths, moves, spans, order[:CLIMB_CANDIDATES])
-        rising = order[scores[order] > 0.5]
-        if len(rising) > 1:
-            tree, start = np.empty_like(children), np.zeros_like(lengths)
-            binary.apply_together(children, lengths, moves[rising], spans[rising], tree, start)
-            trees, starts = np.concatenate([trees, tree[None]]), np.concatenate([starts, start[None]])
-        if not len(trees):
-            return children, lengths
-        law = gamma.fit(trees, starts, patterns, prior_rate)
-        best = int(law.masses.argmax())
-        if law.masses[best] < mass + 1e-3:
-            return children, lengths
-        children, lengths, mass = trees[best], law.modes[best], law.masses[best]
-
-
-def topology_hashes(children: Children) -> NDArray[np.uint64]:
-    """A 64-bit key of each topology, equal for equal topologies."""
-    out = np.empty(len(children), dtype=np.uint64)
-    binary.topology_hashes(children, binary.taxon_keys(children.shape[1] + 2), out)
-    return out
-
-
-def _screen(
-    patterns: SitePatterns, prior_rate: float, children: Children, lengths: Floats, margin: float
-) -> tuple[NDArray[np.int32], Floats, Floats]:
-    """Moves within `margin` of the tree itself, their scores, and the lengths of the three branches where the part is hung."""
-    most = 4 * (len(lengths) - 1) ** 2
-    moves, scores, spans = np.empty((most, 4), dtype=np.int32), np.empty(most), np.empty((most, 3))
-    kept = neighbourhood.screen(
-        children, lengths, patterns.tips, patterns.counts, 0.75 * prior_rate, U_LOW, U_HIGH, margin, most, moves, scores, spans
-    )
-    return moves[:kept], scores[:kept], spans[:kept]
-
-
-def _moved(
-    children: Children, lengths: Floats, moves: NDArray[np.int32], spans: Floats, chosen: NDArray[np.int64]
-) -> tuple[Children, Floats]:
-    """The trees after each of the chosen moves."""
-    trees = np.empty((len(chosen), *children.shape), dtype=np.int32)
-    starts = np.zeros((len(chosen), len(lengths)))
-    binary.apply_moves(children, lengths, moves[chosen], spans[chosen], trees, starts)
-    return trees, starts
