@@ -7,7 +7,7 @@ ACCURACY_DATA = ("DS1", "DS4", "DS8")
 #: Generations of MrBayes's stepping stone: the paper's protocol has ten million; what is run is in the tables.
 SS_GENERATIONS = 1_000_000
 SS_LADDER = (100_000, 300_000, 1_000_000)
-MCMC_GENERATIONS = 1_000_000
+MCMC_GENERATIONS = 300_000
 CSMC = {
     "csmc-guided-unrooted": {"proposal": "guided", "target": "unrooted"},
     "csmc-guided-rooted": {"proposal": "guided", "target": "rooted"},
