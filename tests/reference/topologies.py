@@ -1,4 +1,4 @@
-"""All unrooted binary topologies as binary arrays, and the subsplit law written down with sets: an oracle for `topology.subsplit`."""
+"""All unrooted binary topologies as binary arrays, and the subsplit law written down with sets (an oracle)."""
 
 import numpy as np
 from reference.exact import Edges, unrooted_topologies
