@@ -11,11 +11,13 @@ import hashlib
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -89,17 +91,14 @@ def measure(cell: Cell, results: Path = RESULTS, timeout: float = 3600.0) -> dic
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         out = Path(folder) / "out.json"
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(asdict(cell)), str(out)]
-        try:
-            done = subprocess.run(
-                command, cwd=ROOT, stdout=sys.stderr, stderr=subprocess.PIPE, text=True, timeout=timeout, check=False
-            )
-            if done.returncode == 0:
-                answer = json.loads(out.read_text())
-            else:
-                answer = {"status": FAILED, "reason": (done.stderr.strip().splitlines() or ["no message"])[-1]}
-                sys.stderr.write(done.stderr)
-        except subprocess.TimeoutExpired:
+        status, said = _run(command, timeout)
+        if status == 0:
+            answer = json.loads(out.read_text())
+        elif status is None:
             answer = {"status": FAILED, "reason": f"not finished after {timeout:g} s"}
+        else:
+            answer = {"status": FAILED, "reason": (said.strip().splitlines() or ["no message"])[-1]}
+            sys.stderr.write(said)
     record = {
         **asdict(cell),
         "wall_seconds": time.perf_counter() - begin,
@@ -112,6 +111,25 @@ def measure(cell: Cell, results: Path = RESULTS, timeout: float = 3600.0) -> dic
     }
     save(cell, record, results)
     return record
+
+
+def _run(command: list[str], timeout: float) -> tuple[int | None, str]:
+    """Run a worker to its end: its exit status (None if it took too long) and what it said on stderr.
+
+    It leads a session of its own, and whatever ends this function ends all of that session: MrBayes, for one, does not
+    listen to an interrupt.
+    """
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            _, said = process.communicate(timeout=timeout)
+            return process.returncode, said
+        except subprocess.TimeoutExpired:
+            return None, ""
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def save(cell: Cell, record: dict[str, Any], results: Path = RESULTS) -> None:
@@ -151,7 +169,7 @@ def warm_up(cell: Cell, warm: set[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         trial = Cell("warm-up", WARM_UP, cell.method, settings=small)
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(asdict(trial)), str(Path(folder) / "out.json")]
-        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600, check=False)
+        _run(command, 600.0)
 
 
 @cache

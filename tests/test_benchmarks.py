@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,18 @@ def test_a_cell_that_fails_keeps_its_reason(tmp_path, capfd):
     assert record["status"] == "failed"
     assert "no-such-data" in record["reason"]
     assert "Traceback" in capfd.readouterr().err
+
+
+def test_whatever_ends_a_worker_ends_its_programs_too(tmp_path):
+    """A program that the worker started, and that ignores polite signals, does not outlive a time-out."""
+    mark = tmp_path / "alive"
+    stubborn = f"trap '' INT TERM; while true; do date +%s%N > {mark}; sleep 0.05; done"
+    script = f"import subprocess; subprocess.run(['sh', '-c', {stubborn!r}])"
+    assert cells._run([sys.executable, "-c", script], timeout=1.5) == (None, "")
+    last = mark.read_text()
+    time.sleep(0.3)
+    assert mark.read_text() == last
+    assert cells._run([sys.executable, "-c", "raise SystemExit('why')"], timeout=20) == (1, "why\n")
 
 
 @pytest.mark.parametrize("method", ["mrbayes-ss", "mrbayes-mcmc", "mrbayes-generations", "iqtree", "iqtree-evaluations"])
