@@ -97,8 +97,9 @@ def fit(children, lengths, tips, counts, rate, u_low, u_high, tolerance, max_swe
 def draw(rng, children, topology, shapes, rates, guard, guarded_below, tips, counts, rate, lengths, log_weights):
     """For draw i, lengths from the laws of topology[i], and log p(X, B | topology) - log q(B).
 
-    A branch whose Gamma has a shape below `guarded_below` is drawn from a mixture: with probability `guard` from the exponential law with the
-    Gamma's mean. A Gamma of shape above one vanishes at zero, where the posterior does not; this bounds the weights there.
+    A branch whose Gamma has a shape below `guarded_below` is drawn from a mixture: with probability `guard` from an exponential law, half the
+    time with the Gamma's mean, else the prior. A Gamma of shape above one vanishes at zero, where the posterior does not, and one
+    matched to a mode near zero may have a lighter tail than the prior: this bounds the weights at both ends.
     """
     n_vertices = lengths.shape[1]
     n = (n_vertices + 2) // 2
@@ -125,17 +126,21 @@ def draw(rng, children, topology, shapes, rates, guard, guarded_below, tips, cou
         for v in range(1, n_vertices):
             shape, gamma_rate = shapes[t, v], rates[t, v]
             guarded = shape < guarded_below
-            if guarded and rng.random() < guard:
+            chance = rng.random() if guarded else 1.0
+            if chance < 0.5 * guard:
                 b = rng.standard_exponential() * shape / gamma_rate
+            elif chance < guard:
+                b = rng.standard_exponential() / rate
             else:
                 b = rng.standard_gamma(shape) / gamma_rate
             b = max(b, 1e-300)
             lengths[i, v] = b
             decay[v] = np.exp(-4.0 / 3.0 * b)
             log_density = log_norm[v] + (shape - 1.0) * np.log(b) - gamma_rate * b
-            if guarded:
+            if guarded and guard > 0.0:
                 plain = gamma_rate / shape
-                log_density = np.log((1.0 - guard) * np.exp(log_density) + guard * plain * np.exp(-plain * b))
+                exponential = 0.5 * (plain * np.exp(-plain * b) + rate * np.exp(-rate * b))
+                log_density = np.log((1.0 - guard) * np.exp(log_density) + guard * exponential)
             log_q += log_density
             log_prior += np.log(rate) - rate * b
         pending[:] = -1
