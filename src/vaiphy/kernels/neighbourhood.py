@@ -44,8 +44,8 @@ def score_of(ratio, counts, u, values):
 
 
 @kernel
-def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_moves, moves, scores, spans):
-    """Score all regraftings of one tree; keep those within `margin` of the tree itself.
+def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius, max_moves, moves, scores, spans):
+    """Score all regraftings of one tree, up to `radius` branches away; keep those within `margin` of the tree itself.
 
     Scores are log-likelihood plus log prior of the lengths, relative to the tree itself (so 0 = as good), without full optimisation.
     Fills `moves` (a, w, p, q), `scores` and `spans` (lengths a-w, w-p, w-q); returns how many were kept (at most max_moves).
@@ -63,6 +63,7 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_mo
     ratio = np.empty((n_vertices, n_patterns))
     stack = np.empty(n_vertices, dtype=np.int32)
     come_from = np.empty(n_vertices, dtype=np.int32)
+    distance = np.empty(n_vertices, dtype=np.int32)
     fill_below(order, start, child, decay, tips, below)
     sweep(0, start, child, decay, tips, counts, prior, u_low, u_high, 0, below, above, ratio, stack, come_from)
     neighbour = np.empty((n_vertices, 3), dtype=np.int32)
@@ -115,6 +116,7 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_mo
                     for p in range(n_patterns):
                         away[near, s, p] = source[index, s, p]
                 come_from[near] = far
+                distance[near] = 0
                 if near >= n:
                     stack[depth] = near
                     depth += 1
@@ -142,6 +144,7 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_mo
                     join_two(away, p_next, n_patterns, away, q, 0, u_qr, source, index, 0, u_sister)
                     lift(away, p_next)
                     come_from[p_next] = q
+                    distance[p_next] = distance[q] + 1
                     u_target = np.exp(-4.0 / 3.0 * span[q, side])
                     inner, i = (below, p_next) if parent[p_next] == q else (above, q)
                     u_p = np.sqrt(u_target)
@@ -170,7 +173,7 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, max_mo
                         spans[n_kept, 1] = -0.75 * np.log(u_p)
                         spans[n_kept, 2] = -0.75 * np.log(u_q)
                         n_kept += 1
-                    if p_next >= n:
+                    if p_next >= n and distance[p_next] < radius:
                         stack[depth] = p_next
                         depth += 1
     return n_kept

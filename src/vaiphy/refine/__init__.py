@@ -19,8 +19,9 @@ from vaiphy.branches.gamma import Correction
 from vaiphy.parallel import map_threads
 from vaiphy.refine import adapt, sample
 from vaiphy.refine.adapt import Replicate, Round
-from vaiphy.refine.explore import Archive, Problem
+from vaiphy.refine.explore import Archive
 from vaiphy.refine.sample import Draws, Frozen, Refinement
+from vaiphy.search import Problem
 from vaiphy.topology.subsplit import SubsplitLaw
 
 __all__ = ["Info", "Refinement", "Settings", "State", "from_arrays", "initialise", "result", "step"]
@@ -32,7 +33,8 @@ CALIBRATIONS = 2
 class Settings:
     """What is asked for: `accuracy` is the standard error of the log evidence, `min_ess` the effective number of trees.
 
-    Sampling stops when both are reached, or after `max_batches`, but never before `min_batches`.
+    Sampling stops when both are reached, or after `max_batches`, but never before `min_batches`. `starts` are the kinds of trees that each
+    replicate climbs from (`explore.KINDS`).
     """
 
     replicates: int = 4
@@ -41,6 +43,7 @@ class Settings:
     min_ess: float = 4000.0
     min_batches: int = 3
     max_batches: int = 20
+    starts: tuple[str, ...] = ("bootstrap",) * 4
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ def _advance_replicates(state: State, threads: int) -> State:
     waiting = [r for r in state.replicates if not r.ready]
     inner = max(1, threads // len(waiting))
     before = {r.index: len(r.trace) for r in waiting}
-    map_threads(lambda r: adapt.advance(r, state.seed, inner), waiting, threads)
+    map_threads(lambda r: adapt.advance(r, state.seed, state.settings.starts, inner), waiting, threads)
     news = tuple((r.index, len(r.trace), *r.trace[-1]) for r in waiting if len(r.trace) > before[r.index])
     state = replace(state, trace=state.trace + news)
     if all(r.ready for r in state.replicates):
@@ -193,7 +196,7 @@ def _info(state: State) -> Info:
     rounds = min(len(r.trace) for r in state.replicates)
     n_steps = min(r.n_steps for r in state.replicates)
     if rounds == 0:
-        progress = 0.3 * n_steps / (adapt.STARTS + adapt.EXPANSIONS // adapt.EXPANSIONS_PER_STEP)
+        progress = 0.3 * n_steps / (len(state.settings.starts) + adapt.EXPANSIONS // adapt.EXPANSIONS_PER_STEP)
         best = max((max(r.archive.masses) for r in state.replicates if len(r.archive)), default=float("nan"))
         return Info("explore", progress, float("nan"), float("nan"), f"{known} topologies found, best log mass {best:.2f}")
     shares = [r.trace[-1][1] for r in state.replicates]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from vaiphy import search
 from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp
 from vaiphy.refine import explore
 from vaiphy.refine.explore import Archive
@@ -19,7 +20,7 @@ from vaiphy.treesample import systematic
 
 Floats = NDArray[np.float64]
 
-STARTS, EXPANSIONS, EXPANSIONS_PER_STEP = 4, 16, 8
+EXPANSIONS, EXPANSIONS_PER_STEP = 16, 8
 #: Log units below the tree itself within which neighbours are taken in, when exploring and between rounds.
 EXPLORE_MARGIN, ROUND_MARGIN = 8.0, 6.0
 EXPANSIONS_PER_ROUND = 8
@@ -63,15 +64,15 @@ class Replicate:
         return "explore" if self.law is None else "adapt"
 
 
-def advance(replicate: Replicate, seed: int, threads: int = 1) -> Replicate:
+def advance(replicate: Replicate, seed: int, starts: tuple[str, ...], threads: int = 1) -> Replicate:
     """One bounded piece of work. All chance comes from (seed, replicate, step), so a restored replicate goes on identically."""
     rng = np.random.default_rng([seed, 1, replicate.index, replicate.n_steps])
     step = replicate.n_steps
-    if step < STARTS:
-        _climb_from(replicate, step, rng, threads)
+    if step < len(starts):
+        _climb_from(replicate, starts[step], rng, threads)
     elif replicate.law is None:
         _expand_some(replicate, rng, threads)
-        if step + 1 == STARTS + EXPANSIONS // EXPANSIONS_PER_STEP:
+        if step + 1 == len(starts) + EXPANSIONS // EXPANSIONS_PER_STEP:
             replicate.law = _first_law(replicate.archive)
     elif not _settled(replicate.trace):
         _round(replicate, rng, threads)
@@ -82,11 +83,12 @@ def advance(replicate: Replicate, seed: int, threads: int = 1) -> Replicate:
     return replicate
 
 
-def _climb_from(replicate: Replicate, start: int, rng: np.random.Generator, threads: int) -> None:
-    """Climb from a starting tree: the data's own BIONJ tree once in all, bootstrapped ones otherwise."""
+def _climb_from(replicate: Replicate, kind: str, rng: np.random.Generator, threads: int) -> None:
+    """Climb from a starting tree; the very first of all is the BIONJ tree of the data themselves."""
     problem = replicate.archive.problem
-    own = replicate.index == 0 and start == 0
-    tree, lengths = explore.climb(problem, *explore.bootstrap_tree(problem, None if own else rng))
+    if replicate.index == 0 and replicate.n_steps == 0:
+        kind = "bionj"
+    tree, lengths = search.climb(problem, *explore.starting_tree(problem, kind, rng, threads))
     replicate.archive.add(tree[None], lengths[None], threads)
 
 
@@ -140,7 +142,7 @@ def _grow(replicate: Replicate, rng: np.random.Generator) -> None:
     for place, count in zip(*np.unique(pool.drawn[chosen], return_counts=True)):
         tree = archive.children[place]
         lengths = archive.fitted(tree[None]).modes[0]
-        around, _, scores = explore.neighbours(archive.problem, tree, lengths, GROWTH_MARGIN, explore.NEIGHBOURS_KEPT)
+        around, _, scores = search.neighbours(archive.problem, tree, lengths, GROWTH_MARGIN, explore.NEIGHBOURS_KEPT)
         grown.append(around)
         shares.append(weights.sum() * GROWTH_SHARE * count / n_grown * np.exp(np.minimum(scores, 1.0)))
     replicate.law = subsplit.fit(np.concatenate(grown), np.concatenate(shares), FLOOR, SHARING)

@@ -1,7 +1,7 @@
-"""Finding the topologies that matter: many starting trees, hill climbing, and the neighbourhoods of good trees.
+"""Finding the topologies that matter: many starting trees, and the neighbourhoods of good trees.
 
 Everything found is kept in an `Archive` with its mass (an estimate of log p(X | topology), `branches.gamma`): trees are judged by mass, not
-by the height of their peak. Neighbourhoods are those of subtree pruning and regrafting, screened lazily by `kernels.neighbourhood`.
+by the height of their peak.
 """
 
 from dataclasses import dataclass, field
@@ -9,35 +9,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns
 from vaiphy.branches import gamma
-from vaiphy.kernels import binary, neighbourhood
-from vaiphy.likelihood import U_HIGH, U_LOW
-from vaiphy.start import bionj, jc_distances
+from vaiphy.search import Children, Floats, Problem, bootstrap_tree, neighbours, topology_hashes
+from vaiphy.simulate import random_tree
 from vaiphy.treesample import binary_arrays
 
-Floats = NDArray[np.float64]
-Children = NDArray[np.int32]
-#: Candidates of a climbing step that are fitted in full, besides all compatible moves made together.
-CLIMB_CANDIDATES = 5
-#: A climb looks at moves whose lazy score is at most this far below the tree: full optimisation may bring them up.
-CLIMB_MARGIN = 2.0
+#: Kinds of starting trees.
+KINDS = ("bionj", "bootstrap", "random", "vaiphy", "csmc")
 #: Length of a branch whose split was never met.
 NEW_LENGTH = 0.02
 #: Neighbours of one tree that are fitted in full, at most.
 NEIGHBOURS_KEPT = 300
-
-
-@dataclass(frozen=True)
-class Problem:
-    """The data as the search sees them: patterns (folded, see `alignment.fold_states`) and the rate of the Exp prior."""
-
-    patterns: SitePatterns
-    rate: float
-
-    @property
-    def n_taxa(self) -> int:
-        return self.patterns.n_taxa
 
 
 @dataclass
@@ -124,58 +106,32 @@ class Archive:
         )
 
 
-def topology_hashes(children: Children) -> NDArray[np.uint64]:
-    """A 64-bit key of each topology, equal for equal topologies."""
-    out = np.empty(len(children), dtype=np.uint64)
-    binary.topology_hashes(children, binary.taxon_keys(children.shape[1] + 2), out)
-    return out
+def starting_tree(problem: Problem, kind: str, rng: np.random.Generator, threads: int = 1) -> tuple[Children, Floats]:
+    """A tree to climb from.
 
-
-def bootstrap_tree(problem: Problem, rng: np.random.Generator | None) -> tuple[Children, Floats]:
-    """The BIONJ tree of resampled sites (of the sites themselves without `rng`)."""
-    patterns = problem.patterns
-    counts = patterns.counts
-    if rng is not None:
-        counts = rng.multinomial(int(counts.sum()), counts / counts.sum()).astype(np.float64)
-    return binary_arrays(bionj(jc_distances(patterns, counts), patterns.taxa))
-
-
-def neighbours(problem: Problem, children: Children, lengths: Floats, margin: float, most: int) -> tuple[Children, Floats, Floats]:
-    """Topologies one regrafting away whose lazy score is within `margin` of the tree's own, best first, each once.
-
-    Returns the topologies, lengths to start from, and the scores (about log mass minus that of the tree). `lengths` must be
-    near their optimum.
+    "bionj": that of the data; "bootstrap": the BIONJ tree of resampled sites; "random": any topology, all equally likely; "vaiphy": a draw
+    of the tree law of a short VaiPhy fit, resolved to a binary tree; "csmc": a particle of combinatorial SMC.
     """
-    moves, scores, spans = _screen(problem, children, lengths, margin)
-    best = np.argsort(-scores, kind="stable")[: 4 * most]
-    trees, starts = _moved(children, lengths, moves[best], spans[best])
-    first = _first_of_each(trees)[:most]
-    return trees[first], starts[first], scores[best][first]
+    patterns = problem.patterns
+    if kind == "bionj":
+        return bootstrap_tree(problem, None)
+    if kind == "bootstrap":
+        return bootstrap_tree(problem, rng)
+    if kind == "random":
+        return binary_arrays(random_tree(patterns.taxa, rng, problem.rate))
+    # Heavy modules, compiled on first use: loaded only where asked for.
+    if kind == "vaiphy":
+        from vaiphy import vi
 
+        fit = vi.fit(patterns, initial="bootstrap", iterations=20, prior_rate=problem.rate, rng=rng, threads=threads)
+        drawn = fit.sample_binary(1, rng, threads)
+        return drawn.children[0], drawn.lengths[0]
+    if kind == "csmc":
+        from vaiphy import csmc
 
-def climb(problem: Problem, children: Children, lengths: Floats) -> tuple[Children, Floats]:
-    """Climb by regrafting until no neighbour has more mass; each step makes all promising moves that do not touch each other."""
-    law = gamma.fit(children[None], lengths[None], problem.patterns, problem.rate)
-    lengths, mass = law.modes[0], law.masses[0]
-    while True:
-        moves, scores, spans = _screen(problem, children, lengths, CLIMB_MARGIN)
-        best = np.argsort(-scores, kind="stable")
-        likely = best[: 4 * CLIMB_CANDIDATES]
-        candidates, starts = _moved(children, lengths, moves[likely], spans[likely])
-        first = _first_of_each(candidates)[:CLIMB_CANDIDATES]
-        candidates, starts = candidates[first], starts[first]
-        rising = best[scores[best] > 0.5]
-        if len(rising) > 1:
-            tree, start = np.empty_like(children), np.zeros_like(lengths)
-            binary.apply_together(children, lengths, moves[rising], spans[rising], tree, start)
-            candidates, starts = np.concatenate([candidates, tree[None]]), np.concatenate([starts, start[None]])
-        if not len(candidates):
-            return children, lengths
-        law = gamma.fit(candidates, starts, problem.patterns, problem.rate)
-        chosen = int(law.masses.argmax())
-        if law.masses[chosen] < mass + 1e-3:
-            return children, lengths
-        children, lengths, mass = candidates[chosen], law.modes[chosen], law.masses[chosen]
+        trees = csmc.starting_topologies(patterns, 1, rng, prior_rate=problem.rate, threads=threads)
+        return trees[0], np.full(2 * problem.n_taxa - 2, NEW_LENGTH)
+    raise ValueError(f"unknown kind of starting tree {kind!r}; known: {', '.join(KINDS)}")
 
 
 def expand(archive: Archive, place: int, margin: float, threads: int = 1) -> None:
@@ -186,28 +142,3 @@ def expand(archive: Archive, place: int, margin: float, threads: int = 1) -> Non
     trees, spans, _ = neighbours(archive.problem, children, law.modes[0], margin, NEIGHBOURS_KEPT)
     if len(trees):
         archive.add(trees, spans, threads)
-
-
-def _first_of_each(children: Children) -> NDArray[np.int64]:
-    """Where each distinct topology stands first, ascending."""
-    return np.sort(np.unique(topology_hashes(children), return_index=True)[1])
-
-
-def _screen(problem: Problem, children: Children, lengths: Floats, margin: float) -> tuple[NDArray[np.int32], Floats, Floats]:
-    n = problem.n_taxa
-    most = 4 * (2 * n - 3) * (2 * n - 3)
-    moves, scores, spans = np.empty((most, 4), dtype=np.int32), np.empty(most), np.empty((most, 3))
-    patterns = problem.patterns
-    kept = neighbourhood.screen(
-        children, lengths, patterns.tips, patterns.counts, 0.75 * problem.rate, U_LOW, U_HIGH, margin, most, moves, scores, spans
-    )
-    return moves[:kept], scores[:kept], spans[:kept]
-
-
-def _moved(
-    children: Children, lengths: Floats, moves: NDArray[np.int32], spans: Floats
-) -> tuple[Children, Floats]:
-    trees = np.empty((len(moves), *children.shape), dtype=np.int32)
-    starts = np.zeros((len(moves), len(lengths)))
-    binary.apply_moves(children, lengths, moves, spans, trees, starts)
-    return trees, starts
