@@ -34,7 +34,8 @@ class Settings:
     """What is asked for: `accuracy` is the standard error of the log evidence, `min_ess` the effective number of trees.
 
     Sampling stops when both are reached, or after `max_batches`, but never before `min_batches`. `starts` are the kinds of trees that each
-    replicate climbs from (`explore.KINDS`).
+    replicate climbs from (`explore.KINDS`). `guard` is mixed into the branch laws (`branches.gamma.draw`): with a handful of sites it
+    keeps the variance of the weights finite.
     """
 
     replicates: int = 4
@@ -44,6 +45,7 @@ class Settings:
     min_batches: int = 3
     max_batches: int = 20
     starts: tuple[str, ...] = ("bootstrap",) * 4
+    guard: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def from_arrays(arrays: dict[str, NDArray], patterns: SitePatterns, settings: Se
             tuple(SubsplitLaw.from_arrays(_unprefixed(f"law{i}", arrays)) for i in range(settings.replicates)),
             Archive(state.problem, split_length=lengths),
             Correction(**_unprefixed("correction", arrays)),
+            settings.guard,
         )
         state = replace(state, frozen=frozen)
     else:
@@ -159,7 +162,7 @@ def _advance_replicates(state: State, threads: int) -> State:
     news = tuple((r.index, len(r.trace), *r.trace[-1]) for r in waiting if len(r.trace) > before[r.index])
     state = replace(state, trace=state.trace + news)
     if all(r.ready for r in state.replicates):
-        state = replace(state, frozen=sample.freeze(list(state.replicates)))
+        state = replace(state, frozen=sample.freeze(list(state.replicates), state.settings.guard))
     return state
 
 

@@ -33,12 +33,13 @@ PARETO_LIMIT, ASDSF_LIMIT, FLOOR_LIMIT = 0.7, 0.02, 0.05
 
 @dataclass(frozen=True)
 class Frozen:
-    """What is drawn from: one topology law per replicate; where optimisation of a split's branch starts; the Gammas' corrections."""
+    """What is drawn from: one topology law per replicate; where optimisation of a split's branch starts; corrected and guarded Gammas."""
 
     problem: Problem
     laws: tuple[SubsplitLaw, ...]
     starts: Archive
     correction: Correction = gamma.NO_CORRECTION
+    guard: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -80,14 +81,14 @@ class Refinement:
     trace: tuple[tuple[int, int, float, float], ...]
 
 
-def freeze(replicates: list[Replicate]) -> Frozen:
+def freeze(replicates: list[Replicate], guard: float = 0.0) -> Frozen:
     """The replicates' laws, with the split lengths that any of them knows (the first that does is asked)."""
     problem = replicates[0].archive.problem
     lengths: dict[int, float] = {}
     for replicate in reversed(replicates):
         lengths.update(replicate.archive.split_length)
     laws = tuple(replicate.law for replicate in replicates if replicate.law is not None)
-    return Frozen(problem, laws, Archive(problem, split_length=lengths))
+    return Frozen(problem, laws, Archive(problem, split_length=lengths), guard=guard)
 
 
 def calibrate(frozen: Frozen, rng: np.random.Generator, threads: int = 1) -> Frozen:
@@ -97,7 +98,7 @@ def calibrate(frozen: Frozen, rng: np.random.Generator, threads: int = 1) -> Fro
     base = frozen.starts.fitted(trees, threads)
     law = gamma.correct(base, trees, frozen.correction)
     which = np.repeat(topology, LENGTHS_PER_TOPOLOGY)
-    lengths, log_ratio = gamma.draw(law, trees, which, frozen.problem.patterns, frozen.problem.rate, rng, threads)
+    lengths, log_ratio = gamma.draw(law, trees, which, frozen.problem.patterns, frozen.problem.rate, rng, threads, frozen.guard)
     log_weights = log_ratio - _mixture(_densities(frozen, trees))[which]
     ceiling = log_mean_exp(log_weights) + 0.5 * np.log(len(log_weights))
     weights = normalised(np.minimum(log_weights, ceiling))
@@ -111,7 +112,7 @@ def draw(frozen: Frozen, replicate: int, rng: np.random.Generator, threads: int 
     trees, topology = _distinct(drawn)
     law = gamma.correct(frozen.starts.fitted(trees, threads), trees, frozen.correction)
     which = np.repeat(topology, LENGTHS_PER_TOPOLOGY)
-    lengths, log_ratio = gamma.draw(law, trees, which, problem.patterns, problem.rate, rng, threads)
+    lengths, log_ratio = gamma.draw(law, trees, which, problem.patterns, problem.rate, rng, threads, frozen.guard)
     log_ratio = log_ratio.reshape(BATCH, LENGTHS_PER_TOPOLOGY)
     chosen = np.argmax(log_ratio + rng.gumbel(size=log_ratio.shape), axis=1)
     lengths = lengths.reshape(BATCH, LENGTHS_PER_TOPOLOGY, -1)[np.arange(BATCH), chosen]
