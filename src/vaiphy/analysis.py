@@ -4,6 +4,7 @@ about a finished run in one value.
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -212,16 +213,21 @@ def run_steps(
     now: Any = None
     save_took = 0.0
     fresh = True  # whether the present state is newer than the last one saved
+    held: dict[str, NDArray] | None = None  # the state before it was hurried: a later run goes on from there
     try:
         now = method.initialise(patterns, settings) if state is None else method.from_arrays(state, patterns, settings)
         while not method.is_done(now):
             if time_limit is not None and clock() - began > time_limit - RESERVE:
                 try:
                     outcome = method.outcome(now)
-                except NotYet:
-                    pass  # nothing honest to report yet: go on until there is
+                except NotYet:  # nothing honest to report yet: go the quickest way until there is
+                    if held is None:
+                        with suppress(NotYet):
+                            before = method.to_arrays(now)
+                            now = method.hurried(now)
+                            held = before
                 else:
-                    return Stopped(outcome, False, method.to_arrays(now), seconds)
+                    return Stopped(outcome, False, held or method.to_arrays(now), seconds)
             step_began = clock()
             now, progress = method.step(now, threads)
             if time_limit is not None and clock() - began > time_limit:
@@ -231,12 +237,12 @@ def run_steps(
             fresh = True
             seconds[progress.stage] = seconds.get(progress.stage, 0.0) + clock() - step_began
             tell(progress)
-            if save is not None and clock() - saved_at > max(SAVE_EVERY, 20 * save_took):
+            if save is not None and held is None and clock() - saved_at > max(SAVE_EVERY, 20 * save_took):
                 saved_at = clock()
                 save(method.to_arrays(now), seconds)
                 save_took, fresh = clock() - saved_at, False
-        return Stopped(method.outcome(now), True, method.to_arrays(now), seconds)
+        return Stopped(method.outcome(now), held is None, held or method.to_arrays(now), seconds)
     except KeyboardInterrupt:
         if save is not None and now is not None and fresh:
-            save(method.to_arrays(now), seconds)
+            save(held or method.to_arrays(now), seconds)
         raise Interrupted(save is not None and now is not None) from None

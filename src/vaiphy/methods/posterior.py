@@ -1,6 +1,5 @@
 """`--method posterior`: adaptive importance sampling over unrooted binary trees (`vaiphy.refine`)."""
 
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -29,6 +28,12 @@ class PosteriorMethod:
         state, info = self.refine.step(state, threads=threads)
         return state, Progress(info.stage, info.progress, info.log_evidence, info.std_error, info.message)
 
+    def hurried(self, state: Any) -> Any:
+        try:
+            return self.refine.hurried(state)
+        except ValueError as problem:
+            raise NotYet(str(problem)) from None
+
     def is_done(self, state: Any) -> bool:
         return bool(state.done)
 
@@ -53,7 +58,4 @@ class PosteriorMethod:
             tuple(np.asarray(found.replicate_log_evidence, dtype=np.float64).tolist()),
         )
         trace = tuple(Trace(f"replicate {r + 1}", int(round_), float(value)) for r, round_, value, *_ in found.trace)
-        draws = state.draws
-        own = draws.log_ratio - draws.densities[np.arange(len(draws.replicate)), draws.replicate]
-        sample = replace(found.sample, replicate_log_weights=own)
-        return Outcome({"posterior": estimate}, found.trust_ok, tuple(found.reasons), sample, elbo=found.elbo, trace=trace)
+        return Outcome({"posterior": estimate}, found.trust_ok, tuple(found.reasons), found.sample, elbo=found.elbo, trace=trace)

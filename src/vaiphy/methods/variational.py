@@ -69,6 +69,9 @@ class VariationalMethod:
             state = replace(state, mixtures=(*state.mixtures, np.concatenate(parts)))
         return state, _progress(state)
 
+    def hurried(self, state: State) -> State:
+        return state
+
     def is_done(self, state: State) -> bool:
         return len(state.mixtures) == REPEATS
 

@@ -24,7 +24,7 @@ from vaiphy.refine.sample import Draws, Frozen, Refinement
 from vaiphy.search import Problem
 from vaiphy.topology.subsplit import SubsplitLaw
 
-__all__ = ["Info", "Refinement", "Settings", "State", "from_arrays", "initialise", "result", "step"]
+__all__ = ["Info", "Refinement", "Settings", "State", "from_arrays", "hurried", "initialise", "result", "step"]
 
 CALIBRATIONS = 2
 
@@ -119,6 +119,20 @@ def step(state: State, threads: int = 1) -> tuple[State, Info]:
     else:
         state = _draw_batch(state, threads)
     return state, _info(state)
+
+
+def hurried(state: State) -> State:
+    """The same state with the search ended here: its laws are frozen as they are, and the next step draws from them.
+
+    For a run whose time is up. Each replicate must have found at least one tree, so at least one step must have been made.
+    """
+    if state.frozen is not None:
+        return replace(state, n_calibrations=CALIBRATIONS)
+    if not all(len(r.archive) for r in state.replicates):
+        raise ValueError("no tree has been found yet")
+    for replicate in state.replicates:
+        adapt.end_here(replicate)
+    return replace(state, frozen=sample.freeze(list(state.replicates)), n_calibrations=CALIBRATIONS)
 
 
 def result(state: State) -> Refinement:

@@ -83,6 +83,13 @@ def advance(replicate: Replicate, seed: int, starts: tuple[str, ...], threads: i
     return replicate
 
 
+def end_here(replicate: Replicate) -> None:
+    """Make the replicate ready with what it has; without any round yet, its law comes from the trees found so far."""
+    if replicate.law is None:
+        replicate.law = _first_law(replicate.archive)
+    replicate.ready = True
+
+
 def _climb_from(replicate: Replicate, kind: str, rng: np.random.Generator, threads: int) -> None:
     """Climb from a starting tree; the very first of all is the BIONJ tree of the data themselves."""
     problem = replicate.archive.problem

@@ -148,7 +148,7 @@ def summarise(
     floor_share = float(weights[draws.from_floor].sum())
     trees, topology = _distinct(draws.children)
     found = Refinement(
-        TreeSample(taxa, trees, topology, draws.lengths, log_weights - log_sum_exp(log_weights), draws.replicate),
+        TreeSample(taxa, trees, topology, draws.lengths, log_weights - log_sum_exp(log_weights), draws.replicate, own),
         pooled,
         error,
         estimates,
