@@ -22,16 +22,22 @@ from vaiphy.start import jc_distances
 
 #: Weights of a pilot run are tempered until this share of its particles counts; the last few pilots are pooled.
 PILOT_SHARE, PILOTS_POOLED = 0.1, 2
+#: Pilots end when two of them together find no more than so much (log units) above the two before.
+PILOT_GAIN = 0.5
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work goes into a guide. `least_effective`: so many reference trees count after tempering."""
+    """How much work goes into a guide.
+
+    There are at most `pilots` pilot runs, fewer if they stop finding more. `least_effective`: so many reference trees count
+    after tempering.
+    """
 
     bootstraps: int = 40
     climbs: int = 6
     expansions: int = 8
-    pilots: int = 4
+    pilots: int = 10
     pilot_particles: int = 1024
     least_effective: float = 20.0
 
@@ -65,8 +71,9 @@ def prepare(
         say("neighbourhoods", 0.4)
         _widen(pool, effort.expansions, threads)
     drawn: list[Drawn] = []
+    found_so_far: list[float] = []
     for number, pilot_rng in enumerate(pilot_rngs):
-        say(f"pilot run {number + 1} of {effort.pilots}", 0.6 + 0.4 * number / effort.pilots)
+        say(f"pilot run {number + 1} of at most {effort.pilots}", 0.6 + 0.4 * number / effort.pilots)
         proposal = guided_proposal(folded, pool.reference(effort.least_effective, drawn[-PILOTS_POOLED:]), target, threads)
         # Without resampling: the pilot is to show many topologies.
         found = run(folded, proposal, target, pilot_rng, effort.pilot_particles, threshold=0.0, threads=threads)
@@ -76,6 +83,9 @@ def prepare(
         drawn.append((pool.add(children[good], lengths[good], threads), weights[good] / weights[good].sum()))
         if patterns.n_taxa > 3:
             _widen(pool, effort.expansions // 2, threads)
+        found_so_far.append(found.log_evidence)
+        if number >= 5 and sum(found_so_far[-2:]) - sum(found_so_far[-4:-2]) < 2 * PILOT_GAIN:
+            break
     return pool.reference(effort.least_effective, drawn[-PILOTS_POOLED:])
 
 
