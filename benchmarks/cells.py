@@ -103,11 +103,7 @@ def measure(cell: Cell, results: Path = RESULTS, timeout: float = 3600.0) -> dic
         **asdict(cell),
         "wall_seconds": time.perf_counter() - begin,
         **answer,
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine(),
-        "versions": versions(),
-        "code": code_fingerprint(),
-        "load_average": os.getloadavg()[0],
+        **circumstances(),
     }
     save(cell, record, results)
     return record
@@ -170,6 +166,17 @@ def warm_up(cell: Cell, warm: set[str]) -> None:
         trial = Cell("warm-up", WARM_UP, cell.method, settings=small)
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(asdict(trial)), str(Path(folder) / "out.json")]
         _run(command, 600.0)
+
+
+def circumstances() -> dict[str, Any]:
+    """When and where and with what something is measured."""
+    return {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "versions": versions(),
+        "code": code_fingerprint(),
+        "load_average": os.getloadavg()[0],
+    }
 
 
 @cache

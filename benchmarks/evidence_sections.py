@@ -10,6 +10,7 @@ from benchmarks.tables import (
     Record,
     asdsf,
     cpu_to_error,
+    entry,
     number,
     short,
     split_errors,
@@ -219,8 +220,7 @@ def _tenth_table(cells: Cells) -> str:
 
 def _table_entry(cells: Cells, data: str, method: str) -> str:
     found = cells.done("table", data, method)
-    values = values_of(found)
-    return spread(values) if values else cells.why_not("table", data, method)
+    return entry(found) if found else cells.why_not("table", data, method)
 
 
 def _rooted(cells: Cells, data: str) -> str:

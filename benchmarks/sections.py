@@ -152,7 +152,8 @@ def memory(cells: Cells) -> str:
         row = [label]
         for data in DATA:
             found = cells.done("table", data, method) or cells.done("accuracy", data, method)
-            row.append(f"{max(r['peak_megabytes'] for r in found):,.0f}" if found else NOT_RUN)
+            peaks = [r["peak_megabytes"] for r in found if r["peak_megabytes"] is not None]
+            row.append(f"{max(peaks):,.0f}" if peaks else "–" if found else NOT_RUN)
         rows.append(row)
     text += table(["peak MB", *DATA], rows)
     rows = []
@@ -192,7 +193,7 @@ def settings(cells: Cells) -> str:
                 ", ".join(sorted({r["data"] for r in records})),
                 f"{seeds[0]}–{seeds[-1]}" if len(seeds) > 1 else seeds[0],
                 len(done),
-                short(sum(r["cpu_seconds"] for r in done)),
+                short(sum(r["cpu_seconds"] or 0.0 for r in done)),
                 short(sum(r["wall_seconds"] for r in done)),
                 str(reason)[:80],
             ]

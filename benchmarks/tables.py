@@ -66,6 +66,15 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
     return f"{number(mean(values), digits)}{deviation} ({len(values)})"
 
 
+def entry(records: Sequence[Record], digits: int = 2) -> str:
+    """Mean ± standard deviation (repeats) of cells that hold values, or of one that holds only their summary."""
+    values = values_of(records)
+    if not values and records and "mean" in records[0]["result"]:
+        r = records[0]["result"]
+        return f"{number(r['mean'], digits)} ± {number(r['standard_deviation'], digits)} ({r['repeats']})"
+    return spread(values, digits)
+
+
 def values_of(records: Sequence[Record]) -> list[float]:
     """Log evidences of cells, whether a cell holds one or all repeats."""
     found: list[float] = []
