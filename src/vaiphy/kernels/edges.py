@@ -31,9 +31,10 @@ def lift(out, vertex):
     if least < SMALL:
         for p in range(n_patterns):
             top = max(max(out[vertex, 0, p], out[vertex, 1, p]), max(out[vertex, 2, p], out[vertex, 3, p]))
-            if top < SMALL:
+            while 0.0 < top < SMALL:
                 for a in range(4):
                     out[vertex, a, p] *= LARGE
+                top *= LARGE
 
 
 @inlined

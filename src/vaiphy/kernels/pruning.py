@@ -14,11 +14,11 @@ from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.logsum import weighted_log_sum
 
 BLOCK = 256
-# A partial is rescaled after so many messages were multiplied into it: a message is at least about 1e-9 for the lengths
-# that the optimisers allow, so that sixteen of them stay far from underflow.
+# No partial is a product of more messages than this since it was last rescaled. A message is at least 2e-17 of the largest
+# partial behind it, however short the branch, and a rescaled partial is above TINY: the product stays above 1e-300.
 RESCALE_EVERY = 16
-# A partial below TINY is multiplied by HUGE; sixteen more messages cannot take 1e-100 to zero.
-TINY, HUGE, LOG_HUGE = 2.0**-330, 2.0**330, 330.0 * np.log(2.0)
+# A partial below TINY is multiplied by HUGE until it is not; it never exceeds one, so nothing can overflow.
+TINY, HUGE, LOG_HUGE = 2.0**-64, 2.0**64, 64.0 * np.log(2.0)
 
 
 @inlined
@@ -63,7 +63,7 @@ def join_one(out, vertex, width, xs, c, x_begin, u):
 
 
 @inlined
-def rescale(out, vertex, width, log_scale, scale_begin):
+def rescale(out, vertex, width, log_scale):
     """Multiply columns that have become tiny by a power of two and keep account of it in `log_scale`."""
     least = 1.0
     for p in range(width):
@@ -73,10 +73,11 @@ def rescale(out, vertex, width, log_scale, scale_begin):
         return
     for p in range(width):
         top = max(max(out[vertex, 0, p], out[vertex, 1, p]), max(out[vertex, 2, p], out[vertex, 3, p]))
-        if 0.0 < top <= TINY:
+        while 0.0 < top <= TINY:
             for a in range(4):
                 out[vertex, a, p] *= HUGE
-            log_scale[scale_begin + p] -= LOG_HUGE
+            log_scale[p] -= LOG_HUGE
+            top *= HUGE
 
 
 @kernel
@@ -109,31 +110,38 @@ def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pe
                 c, d = child[first], child[first + 1]
                 if pending[c] >= 0 and pending[d] < 0:
                     c, d = d, c
+                # A taxon inside the tree is observed and has partials of its own.
                 if pending[d] < 0:
                     join_two(work, vertex, width, tips, c, begin, decay[c], tips, d, begin, decay[d])
                     n_multiplied = 2
                 elif pending[c] < 0:
+                    if pending[d] >= RESCALE_EVERY:
+                        rescale(work, d, width, log_scale)
+                        pending[d] = 1
                     join_two(work, vertex, width, tips, c, begin, decay[c], work, d, 0, decay[d])
                     n_multiplied = 1 + pending[d]
                 else:
+                    while pending[c] + pending[d] > RESCALE_EVERY:
+                        larger = c if pending[c] > pending[d] else d
+                        rescale(work, larger, width, log_scale)
+                        pending[larger] = 1
                     join_two(work, vertex, width, work, c, 0, decay[c], work, d, 0, decay[d])
                     n_multiplied = pending[c] + pending[d]
                 first += 2
             for i in range(first, last):
                 c = child[i]
-                if n_multiplied > RESCALE_EVERY:
-                    rescale(work, vertex, width, log_scale, 0)
+                if n_multiplied >= RESCALE_EVERY:
+                    rescale(work, vertex, width, log_scale)
                     n_multiplied = 1
-                # A taxon inside the tree is observed and has partials of its own.
                 if pending[c] < 0:
                     join_one(work, vertex, width, tips, c, begin, decay[c])
                     n_multiplied += 1
                 else:
+                    if n_multiplied + pending[c] > RESCALE_EVERY:
+                        rescale(work, c, width, log_scale)
+                        pending[c] = 1
                     join_one(work, vertex, width, work, c, 0, decay[c])
                     n_multiplied += pending[c]
-            if n_multiplied > RESCALE_EVERY:
-                rescale(work, vertex, width, log_scale, 0)
-                n_multiplied = 1
             pending[vertex] = n_multiplied
         vertex = order[order.shape[0] - 1]
         for p in range(width):
