@@ -9,8 +9,8 @@
 
 #define BLOCK 256
 #define RESCALE_EVERY 16
-#define TINY 0x1p-330
-#define HUGE_FACTOR 0x1p330
+#define TINY 0x1p-64
+#define HUGE_FACTOR 0x1p64
 
 /* out = message(x; u) * message(y; v), x and y of any of the two types; `sx`, `sy` are the strides between states. */
 #define JOIN_TWO(NAME, X, Y)                                                                                              \
@@ -64,11 +64,12 @@ static void rescale(double *out, int width, double *log_scale)
     if (least > TINY)
         return;
     for (int p = 0; p < width; p++) {
-        const double top = largest(out, p);
-        if (top > 0.0 && top <= TINY) {
+        double top = largest(out, p);
+        while (top > 0.0 && top <= TINY) {
             for (int a = 0; a < 4; a++)
                 out[a * BLOCK + p] *= HUGE_FACTOR;
-            log_scale[p] -= 330.0 * M_LN2;
+            log_scale[p] -= 64.0 * M_LN2;
+            top *= HUGE_FACTOR;
         }
     }
 }
@@ -124,30 +125,41 @@ double log_likelihood(int n_order, const int32_t *order, const int32_t *start, c
                     c = d;
                     d = swap;
                 }
-                if (pending[d] < 0)
+                if (pending[d] < 0) {
                     join_tip_tip(out, width, TIPS(c), n_patterns, decay[c], TIPS(d), n_patterns, decay[d]);
-                else if (pending[c] < 0)
+                } else if (pending[c] < 0) {
+                    if (pending[d] >= RESCALE_EVERY) {
+                        rescale(INNER(d), width, log_scale);
+                        pending[d] = 1;
+                    }
                     join_tip_inner(out, width, TIPS(c), n_patterns, decay[c], INNER(d), BLOCK, decay[d]);
-                else
+                } else {
+                    while (pending[c] + pending[d] > RESCALE_EVERY) {
+                        const int larger = pending[c] > pending[d] ? c : d;
+                        rescale(INNER(larger), width, log_scale);
+                        pending[larger] = 1;
+                    }
                     join_inner_inner(out, width, INNER(c), BLOCK, decay[c], INNER(d), BLOCK, decay[d]);
+                }
                 multiplied = (pending[c] < 0 ? 1 : pending[c]) + (pending[d] < 0 ? 1 : pending[d]);
                 first += 2;
             }
             for (int i = first; i < last; i++) {
                 const int c = child[i];
-                if (multiplied > RESCALE_EVERY) {
+                if (multiplied >= RESCALE_EVERY) {
                     rescale(out, width, log_scale);
                     multiplied = 1;
                 }
-                if (pending[c] < 0)
+                if (pending[c] < 0) {
                     join_tip(out, width, TIPS(c), n_patterns, decay[c]);
-                else
+                } else {
+                    if (multiplied + pending[c] > RESCALE_EVERY) {
+                        rescale(INNER(c), width, log_scale);
+                        pending[c] = 1;
+                    }
                     join_inner(out, width, INNER(c), BLOCK, decay[c]);
+                }
                 multiplied += pending[c] < 0 ? 1 : pending[c];
-            }
-            if (multiplied > RESCALE_EVERY) {
-                rescale(out, width, log_scale);
-                multiplied = 1;
             }
             pending[vertex] = multiplied;
         }

@@ -229,7 +229,7 @@ def test_the_plans_name_every_cell_once_and_only_known_methods():
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="cc is not installed")
-@pytest.mark.parametrize("data", [SMALL, "simulated-60x300"])
+@pytest.mark.parametrize("data", [SMALL, "simulated-150x300"])
 def test_the_c_kernel_computes_the_same(data, tmp_path):
     from benchmarks import kernel
 
