@@ -14,6 +14,7 @@ LAYERS = [
     {"model"},
     {"simulate"},
     {"likelihood"},
+    {"rearrange"},
     {"start", "augmented", "ancestral"},
     {"branches", "evidence"},
     {"topology", "search"},

@@ -7,7 +7,7 @@ from reference.topologies import all_children, tree_of
 
 from vaiphy.branches.gamma import splits_of
 from vaiphy.kernels import binary
-from vaiphy.search import topology_hashes
+from vaiphy.rearrange import topology_hashes
 from vaiphy.treesample import binary_arrays, parents_of
 
 

@@ -8,7 +8,8 @@ from reference.topologies import tree_of
 from vaiphy.alignment import MISSING, SitePatterns, compress
 from vaiphy.kernels import binary, neighbourhood
 from vaiphy.likelihood import U_HIGH, U_LOW, log_likelihood
-from vaiphy.search import Problem, climb, neighbours, topology_hashes
+from vaiphy.rearrange import Problem, topology_hashes
+from vaiphy.search import climb, neighbours
 from vaiphy.simulate import random_alignment
 from vaiphy.treesample import binary_arrays
 

@@ -16,9 +16,9 @@ from reference.topologies import all_children, names, tree_of
 from vaiphy import refine
 from vaiphy.alignment import MISSING, Alignment, SitePatterns, compress
 from vaiphy.model import log_n_unrooted
+from vaiphy.rearrange import topology_hashes
 from vaiphy.refine import Refinement, Settings, State, sample
 from vaiphy.refine.sample import Draws
-from vaiphy.search import topology_hashes
 from vaiphy.simulate import random_alignment, random_tree
 
 SMALL = Settings(replicates=2, min_batches=1, max_batches=1, min_ess=1.0, guard=0.1)

@@ -6,7 +6,7 @@ from reference.random_trees import random_binary_tree
 from reference.topologies import SlowSubsplitLaw, all_children
 from scipy.stats import chi2
 
-from vaiphy.search import topology_hashes
+from vaiphy.rearrange import topology_hashes
 from vaiphy.topology import subsplit
 from vaiphy.topology.subsplit import SubsplitLaw
 from vaiphy.treesample import binary_arrays

@@ -13,7 +13,7 @@ from vaiphy.alignment import SitePatterns
 from vaiphy.branches import gamma
 from vaiphy.csmc.guide import Reference
 from vaiphy.parallel import map_threads
-from vaiphy.search import topology_hashes
+from vaiphy.rearrange import topology_hashes
 from vaiphy.start import bionj, jc_distances
 from vaiphy.treesample import binary_arrays
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from vaiphy.alignment import SitePatterns, fold_states
 from vaiphy.branches.gamma import Correction
 from vaiphy.parallel import map_threads
+from vaiphy.rearrange import Problem
 from vaiphy.refine import adapt, sample
 from vaiphy.refine.adapt import Replicate, Round
 from vaiphy.refine.explore import Archive
 from vaiphy.refine.sample import Draws, Frozen, Refinement
-from vaiphy.search import Problem
 from vaiphy.topology.subsplit import SubsplitLaw
 
 __all__ = ["Info", "Refinement", "Settings", "State", "from_arrays", "hurried", "initialise", "result", "step"]

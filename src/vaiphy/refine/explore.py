@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.branches import gamma
-from vaiphy.search import Children, Floats, Problem, bootstrap_tree, neighbours, topology_hashes
+from vaiphy.rearrange import Children, Floats, Problem, topology_hashes
+from vaiphy.search import bootstrap_tree, neighbours
 from vaiphy.simulate import random_tree
 from vaiphy.treesample import binary_arrays
 

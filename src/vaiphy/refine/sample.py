@@ -15,9 +15,9 @@ from vaiphy.branches import gamma
 from vaiphy.branches.gamma import Correction
 from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp, normalised, pareto_k, standard_error
 from vaiphy.model import log_n_unrooted
+from vaiphy.rearrange import Problem, topology_hashes
 from vaiphy.refine.adapt import Replicate
 from vaiphy.refine.explore import Archive
-from vaiphy.search import Problem, topology_hashes
 from vaiphy.topology.subsplit import SubsplitLaw
 from vaiphy.treesample import TreeSample
 
