@@ -1,12 +1,12 @@
 """Combinatorial sequential Monte Carlo: the evidence of binary trees, without bias, and weighted trees.
 
 `run` and `estimate` are what users call; `engine` is the algorithm, `targets` what is estimated, and one file each: `vanilla`,
-`support` and `jc_mixture` (the paper's phi-CSMC), `pairwise`, `guided` (what is recommended, made by `prepare` and `guide`).
+`support` and `jc_mixture` (the paper's phi-CSMC), `pairwise`, `guided` (what is recommended, made by `pilots` and `guide`).
 """
 
 from vaiphy.csmc.engine import Particles
 from vaiphy.csmc.guide import Reference
-from vaiphy.csmc.prepare import Effort, guided_proposal, prepare, starting_topologies
+from vaiphy.csmc.pilots import Effort, guided_proposal, prepare, starting_topologies
 from vaiphy.csmc.runs import Estimate, estimate, make_proposal, run
 from vaiphy.csmc.targets import Target
 

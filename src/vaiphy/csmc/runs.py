@@ -14,7 +14,7 @@ from vaiphy.csmc import engine
 from vaiphy.csmc.engine import Particles
 from vaiphy.csmc.jc_mixture import mixture_lengths
 from vaiphy.csmc.pairwise import PairwiseLengths
-from vaiphy.csmc.prepare import Effort, guided_proposal, prepare
+from vaiphy.csmc.pilots import Effort, guided_proposal, prepare
 from vaiphy.csmc.proposals import AnyProposal, Proposal
 from vaiphy.csmc.support import support_merger
 from vaiphy.csmc.targets import Kind, Target
