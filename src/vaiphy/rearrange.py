@@ -14,7 +14,8 @@ from vaiphy.likelihood import U_HIGH, U_LOW
 
 Floats = NDArray[np.float64]
 Children = NDArray[np.int32]
-#: All regraftings are looked at up to this many taxa (their number grows with the square); beyond, those up to `NEAR` branches away.
+#: All regraftings are looked at up to this many taxa (their number grows with the square); beyond, those up to `NEAR` branches
+#: away.
 FAR_MOVES_UP_TO, NEAR, MOST_MOVES = 100, 8, 100_000
 
 

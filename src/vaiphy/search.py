@@ -26,7 +26,9 @@ def bootstrap_tree(problem: Problem, rng: np.random.Generator | None) -> tuple[C
     return binary_arrays(bionj(jc_distances(patterns, counts), patterns.taxa))
 
 
-def neighbours(problem: Problem, children: Children, lengths: Floats, margin: float, most: int) -> tuple[Children, Floats, Floats]:
+def neighbours(
+    problem: Problem, children: Children, lengths: Floats, margin: float, most: int
+) -> tuple[Children, Floats, Floats]:
     """Topologies one regrafting away whose lazy score is within `margin` of the tree's own, best first, each once.
 
     Returns the topologies, lengths to start from, and the scores (about log mass minus that of the tree). `lengths` must be

@@ -1,13 +1,21 @@
-"""Trees to start from: JC69 distances, BIONJ (Gascuel 1997), and hill climbing by nearest-neighbour interchange."""
+"""Trees to start from: JC69 distances, BIONJ (Gascuel 1997), and hill climbing by interchanges or regraftings."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns
-from vaiphy.tree import Tree
+from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.likelihood import log_likelihood, optimise
+from vaiphy.rearrange import Children, Floats, Problem, first_of_each, moved, moved_together, screen
+from vaiphy.tree import Tree, simplified
+from vaiphy.treesample import binary_arrays, parents_of
 
 #: Pairs that look saturated (or share no site) get this distance times the largest one that is not.
 SATURATED_FACTOR = 1.5
+#: How far parts are moved by a climb, in branches (None: as far as `rearrange` goes).
+RADIUS = {"nni": 1, "spr": None}
+#: A climb optimises all neighbours whose lazy score is at most this many log units below the tree, so many at a time, best
+#: first, and moves when the best of them gains more than `LEAST_GAIN`.
+CLIMB_MARGIN, CLIMB_CANDIDATES, LEAST_GAIN = 10.0, 5, 1e-3
 
 
 def jc_distances(patterns: SitePatterns, counts: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -71,9 +79,7 @@ def bionj(distances: NDArray[np.float64], taxa: tuple[str, ...]) -> Tree:
             weight += float((variance[b, others] - variance[a, others]).sum()) / (2 * (r - 2) * vab)
         weight = min(max(weight, 0.0), 1.0)
         d[a, others] = weight * (d[a, others] - length_a) + (1 - weight) * (d[b, others] - (dab - length_a))
-        variance[a, others] = (
-            weight * variance[a, others] + (1 - weight) * variance[b, others] - weight * (1 - weight) * vab
-        )
+        variance[a, others] = weight * variance[a, others] + (1 - weight) * variance[b, others] - weight * (1 - weight) * vab
         d[others, a], variance[others, a] = d[a, others], variance[a, others]
         vertex[a] = new
         active = np.delete(active, j)
@@ -83,3 +89,48 @@ def bionj(distances: NDArray[np.float64], taxa: tuple[str, ...]) -> Tree:
         parent[vertex[p]] = center
         length[vertex[p]] = 0.5 * (d[p, q] + d[p, s] - d[q, s])
     return Tree(taxa, parent, np.maximum(length, 0.0))
+
+
+def climb(tree: Tree, patterns: SitePatterns, moves: str = "nni", prior_rate: float = 0.0) -> tuple[Tree, float]:
+    """Hill climbing over unrooted binary trees: nearest-neighbour interchange ("nni") or subtree pruning and regrafting ("spr").
+
+    Climbs by log-likelihood at the best branch lengths or, with a prior rate, by log-posterior under Exp(rate) branch lengths.
+    Ends where no neighbour whose lazily estimated score is within 10 log units of the tree's gains more than 0.001. Returns
+    the tree, rooted at taxon 0, and its log-likelihood (without the prior).
+    """
+    if moves not in RADIUS:
+        raise ValueError(f"unknown moves {moves!r}; known: {', '.join(RADIUS)}")
+    problem = Problem(fold_states(patterns), prior_rate)
+    children, lengths = binary_arrays(simplified(tree))
+    lengths, height = _height(problem, children, lengths)
+    while (better := _better(problem, children, lengths, height, RADIUS[moves])) is not None:
+        children, lengths, height = better
+    best = Tree(patterns.taxa, parents_of(children), lengths)
+    return best, log_likelihood(best, patterns)
+
+
+def _better(
+    problem: Problem, children: Children, lengths: Floats, height: float, radius: int | None
+) -> tuple[Children, Floats, float] | None:
+    """A higher neighbour, with its lengths and height; or all promising moves that do not touch each other, made at once."""
+    moves, scores, spans = screen(problem, children, lengths, CLIMB_MARGIN, radius)
+    best = np.argsort(-scores, kind="stable")
+    trees, starts = moved(children, lengths, moves[best], spans[best])
+    first = first_of_each(trees)
+    candidates = list(zip(trees[first], starts[first]))
+    rising = best[scores[best] > LEAST_GAIN]
+    if len(rising) > 1:
+        candidates.insert(0, moved_together(children, lengths, moves[rising], spans[rising]))
+    for k in range(0, len(candidates), CLIMB_CANDIDATES):
+        fitted = [(topology, *_height(problem, topology, start)) for topology, start in candidates[k : k + CLIMB_CANDIDATES]]
+        found = max(fitted, key=lambda fit: fit[2])
+        if found[2] > height + LEAST_GAIN:
+            return found
+    return None
+
+
+def _height(problem: Problem, children: Children, lengths: Floats) -> tuple[Floats, float]:
+    """The best lengths of a topology and the log-likelihood, or log-posterior up to a constant, there."""
+    tree = Tree(problem.patterns.taxa, parents_of(children), lengths)
+    best, value = optimise(tree, problem.patterns, problem.rate)
+    return best.length, value - problem.rate * best.length[1:].sum()

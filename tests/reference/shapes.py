@@ -1,4 +1,6 @@
-"""Random trees of any shape and random patterns with ambiguities, and kernels as plain Python."""
+"""Random trees of any shape, their interchanges, random patterns with ambiguities, and kernels as plain Python."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -26,6 +28,20 @@ def random_patterns(taxa: tuple[str, ...], n_patterns: int, rng: np.random.Gener
         codes = np.where(rng.random(codes.shape) < 0.3, rng.integers(1, 16, size=codes.shape), codes)
     counts = rng.integers(1, 6, size=n_patterns).astype(float)
     return SitePatterns(taxa, codes.astype(np.uint8), counts, np.repeat(np.arange(n_patterns), counts.astype(int)))
+
+
+def interchanges(tree: Tree) -> Iterator[Tree]:
+    """All 2(n - 3) nearest-neighbour interchanges: a child changes places with its parent's sister."""
+    rooted = tree.rerooted(0)
+    for v in range(tree.n_taxa, tree.n_vertices):
+        above = int(rooted.parent[v])
+        if above < tree.n_taxa:
+            continue
+        (sister,) = (c for c in rooted.children[above] if c != v)
+        for c in rooted.children[v]:
+            parent = rooted.parent.copy()
+            parent[c], parent[sister] = above, v
+            yield Tree(tree.taxa, parent, rooted.length)
 
 
 def interpret(monkeypatch, *modules) -> None:
