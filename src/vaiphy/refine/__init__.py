@@ -41,10 +41,10 @@ class Settings:
     replicates: int = 4
     accuracy: float = 0.05
     prior_rate: float = 10.0
-    min_ess: float = 4000.0
+    min_ess: float = 6000.0
     min_batches: int = 3
     max_batches: int = 20
-    starts: tuple[str, ...] = ("bootstrap",) * 4
+    starts: tuple[str, ...] = ("bootstrap",) * 4 + ("random",) * 2
     guard: float = 0.0
 
 
@@ -132,7 +132,8 @@ def hurried(state: State) -> State:
         raise ValueError("no tree has been found yet")
     for replicate in state.replicates:
         adapt.end_here(replicate)
-    return replace(state, frozen=sample.freeze(list(state.replicates)), n_calibrations=CALIBRATIONS)
+    frozen = sample.freeze(list(state.replicates), state.settings.guard)
+    return replace(state, frozen=frozen, n_calibrations=CALIBRATIONS)
 
 
 def result(state: State) -> Refinement:

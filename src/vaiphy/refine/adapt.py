@@ -20,7 +20,7 @@ from vaiphy.treesample import systematic
 
 Floats = NDArray[np.float64]
 
-EXPANSIONS, EXPANSIONS_PER_STEP = 16, 8
+EXPANSIONS, EXPANSIONS_PER_STEP = 32, 8
 #: Log units below the tree itself within which neighbours are taken in, when exploring and between rounds.
 EXPLORE_MARGIN, ROUND_MARGIN = 8.0, 6.0
 EXPANSIONS_PER_ROUND = 8
