@@ -29,9 +29,7 @@ def main(folder: Path) -> None:
         rows = matrix(text)
         sizes = {len(sequence) for _, sequence in rows}
         if len(rows) != record.n_taxa or sizes != {record.n_sites}:
-            sys.exit(
-                f"{name}: found {len(rows)} taxa and {sorted(sizes)} sites, not {record.n_taxa} and {record.n_sites}"
-            )
+            sys.exit(f"{name}: found {len(rows)} taxa and {sorted(sizes)} sites, not {record.n_taxa} and {record.n_sites}")
         fasta = "".join(f">{taxon}\n{sequence}\n" for taxon, sequence in rows)
         target = TARGET / f"{name}.fasta.gz"
         target.write_bytes(gzip.compress(fasta.encode("ascii"), 9, mtime=0))

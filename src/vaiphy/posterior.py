@@ -130,12 +130,8 @@ def split_table(sample: SplitSample) -> SplitTable:
     support = sample.support()
     everything = (1 << sample.n_taxa) - 1
     # The trivial split of taxon 0 is the side without it, so it has to be turned round to sort by taxon.
-    trivial = sorted(
-        np.flatnonzero(sample.trivial).tolist(), key=lambda s: min(sample.splits[s], everything ^ sample.splits[s])
-    )
-    others = sorted(
-        np.flatnonzero(~sample.trivial & (support > 0)).tolist(), key=lambda s: (-support[s], sample.splits[s])
-    )
+    trivial = sorted(np.flatnonzero(sample.trivial).tolist(), key=lambda s: min(sample.splits[s], everything ^ sample.splits[s]))
+    others = sorted(np.flatnonzero(~sample.trivial & (support > 0)).tolist(), key=lambda s: (-support[s], sample.splits[s]))
     order = np.array(trivial + others, dtype=np.int64)
     lengths = _length_summaries(sample)[:, order]
     return SplitTable(

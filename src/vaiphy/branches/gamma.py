@@ -1,7 +1,8 @@
 """Branch lengths given an unrooted binary topology: one Gamma per branch, matched to the branch's conditional at the mode.
 
-Independent Gammas matched to conditionals are too narrow, because neighbouring branches trade length. `learn` measures by how much from
-weighted draws, branch by branch (a branch is known by its split, whatever the topology), and `correct` widens the Gammas.
+Independent Gammas matched to conditionals are too narrow, because neighbouring branches trade length. `learn` measures by how
+much from weighted draws, branch by branch (a branch is known by its split, whatever the topology), and `correct` widens the
+Gammas.
 """
 
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ SHRINKAGE = 30.0
 class GammaFit:
     """Laws of the branch lengths of T topologies; arrays (T, 2n - 2) by vertex, entry 0 unused.
 
-    `modes`: maximum-posterior lengths; `shapes`, `rates`: the Gammas; `masses` (T,): log p(X, B | topology) - log q(B) at the Gammas' means, an estimate of log p(X | topology) without noise.
+    `modes`: maximum-posterior lengths; `shapes`, `rates`: the Gammas; `masses` (T,): log p(X, B | topology) - log q(B) at the
+    Gammas' means, an estimate of log p(X | topology) without noise.
     """
 
     modes: Floats
@@ -79,8 +81,9 @@ def draw(
 ) -> tuple[Floats, Floats]:
     """Lengths for each entry of `topology` (an index into the fits), and log p(X, B | topology) - log q(B | topology).
 
-    `guard` mixes that much of two exponential laws (one with the Gamma's mean, and the prior) into the Gammas of small shape, which bounds
-    the weights where a Gamma vanishes and the posterior does not. On real data it costs more effective draws than it saves; with a handful of sites it is needed.
+    `guard` mixes that much of two exponential laws (one with the Gamma's mean, and the prior) into the Gammas of small shape,
+    which bounds the weights where a Gamma vanishes and the posterior does not. On real data it costs more effective draws
+    than it saves; with a handful of sites it is needed.
     """
     lengths = np.empty((len(topology), law.shapes.shape[1]))
     log_weights = np.empty(len(topology))
@@ -90,8 +93,8 @@ def draw(
     def run(task: int) -> None:
         part = parts[task]
         kernels.draw(
-            sources[task], children, topology[part], law.shapes, law.rates, guard, GUARDED_BELOW, patterns.tips, patterns.counts, rate,
-            lengths[part], log_weights[part],
+            sources[task], children, topology[part], law.shapes, law.rates, guard, GUARDED_BELOW,
+            patterns.tips, patterns.counts, rate, lengths[part], log_weights[part],
         )  # fmt: skip
 
     map_threads(run, range(len(parts)), threads)
@@ -131,7 +134,7 @@ def learn(law: GammaFit, children: Children, topology: NDArray[np.int32], length
     index = index.ravel()
 
     def total(values: Floats) -> Floats:
-        return np.bincount(index, weights=share * values.ravel(), minlength=len(unique))
+        return np.asarray(np.bincount(index, weights=share * values.ravel(), minlength=len(unique)), dtype=np.float64)
 
     found = total(np.ones_like(mean))
     kept = found > 1e-12  # splits whose draws have no weight teach nothing

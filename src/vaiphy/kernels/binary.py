@@ -185,7 +185,10 @@ def move_subtree(neighbour, span, a, w, p, q, new):
 
 @kernel
 def apply_moves(children, lengths, moves, spans, out_children, out_lengths):
-    """Trees after each of the moves (a, w, p, q): the part behind a, cut off at w, hung into the branch p-q; spans: lengths a-w, w-p, w-q."""
+    """Trees after each of the moves (a, w, p, q): the part behind a, cut off at w, is hung into the branch p-q.
+
+    `spans` holds the new lengths of a-w, w-p and w-q.
+    """
     n = children.shape[0] + 2
     neighbour = np.empty((2 * n - 2, 3), dtype=np.int32)
     span = np.empty((2 * n - 2, 3))

@@ -195,9 +195,7 @@ def optimise(
     fill_below(order, start, child, decay, tips, below)
     root = order[order.shape[0] - 1]
     for k in range(max_sweeps):
-        gained = sweep(
-            root, start, child, decay, tips, counts, prior, u_low, u_high, 2, below, above, ratio, stack, position
-        )
+        gained = sweep(root, start, child, decay, tips, counts, prior, u_low, u_high, 2, below, above, ratio, stack, position)
         if gained < tolerance:
             return k + 1
     return max_sweeps

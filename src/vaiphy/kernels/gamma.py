@@ -90,16 +90,19 @@ def fit(children, lengths, tips, counts, rate, u_low, u_high, tolerance, max_swe
             log_prior += np.log(rate) - rate * mean
             decay[v] = np.exp(-4.0 / 3.0 * mean)
         pending[:] = -1
-        masses[t] = log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pending) + log_prior - log_q - log_norm
+        masses[t] = (
+            log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pending) + log_prior - log_q - log_norm
+        )
 
 
 @kernel
 def draw(rng, children, topology, shapes, rates, guard, guarded_below, tips, counts, rate, lengths, log_weights):
     """For draw i, lengths from the laws of topology[i], and log p(X, B | topology) - log q(B).
 
-    A branch whose Gamma has a shape below `guarded_below` is drawn from a mixture: with probability `guard` from an exponential law, half the
-    time with the Gamma's mean, else the prior. A Gamma of shape above one vanishes at zero, where the posterior does not, and one
-    matched to a mode near zero may have a lighter tail than the prior: this bounds the weights at both ends.
+    A branch whose Gamma has a shape below `guarded_below` is drawn from a mixture: with probability `guard` from an
+    exponential law, half the time with the Gamma's mean, else the prior. A Gamma of shape above one vanishes at zero, where
+    the posterior does not, and one matched to a mode near zero may have a lighter tail than the prior: this bounds the
+    weights at both ends.
     """
     n_vertices = lengths.shape[1]
     n = (n_vertices + 2) // 2

@@ -17,22 +17,20 @@ LN2 = 0.6931471805599453
 # Adding this to the bits carries into the exponent when the mantissa is above sqrt(2).
 ABOVE_SQRT2 = np.int64(0x0010000000000000 - 0x0006A09E667F3BCD)
 TINIEST = 2.2250738585072014e-308
+# The type hints of an intrinsic are those of its typing stage, not those of a call.
+instruction: Any = intrinsic
 
 
-@intrinsic
+@instruction
 def bits_of(typing_context: Any, value: Any) -> Any:
     """The bits of a float64 as int64."""
-    return types.int64(types.float64), lambda context, builder, signature, args: builder.bitcast(
-        args[0], ir.IntType(64)
-    )
+    return types.int64(types.float64), lambda context, builder, signature, args: builder.bitcast(args[0], ir.IntType(64))
 
 
-@intrinsic
+@instruction
 def float_of(typing_context: Any, value: Any) -> Any:
     """The float64 with the given bits."""
-    return types.float64(types.int64), lambda context, builder, signature, args: builder.bitcast(
-        args[0], ir.DoubleType()
-    )
+    return types.float64(types.int64), lambda context, builder, signature, args: builder.bitcast(args[0], ir.DoubleType())
 
 
 @inlined

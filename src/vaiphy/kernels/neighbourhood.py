@@ -1,9 +1,9 @@
 """The likelihood of all trees one subtree-prune-and-regraft move away, each at the cost of about one vertex.
 
-Cut a branch a-w. Messages in the part that keeps w which point towards the cut are those of the whole tree; only those that point away
-from it have to be computed again, one per branch, walking outwards. Where they meet the old ones, a branch p-q is completely described, and the
-cut-off part is hung into its middle with an optimised pendant branch; where that looks promising, the two halves of p-q are optimised
-as well (the "lazy" move: nothing else is).
+Cut a branch a-w. Messages in the part that keeps w which point towards the cut are those of the whole tree; only those that
+point away from it have to be computed again, one per branch, walking outwards. Where they meet the old ones, a branch p-q is
+completely described, and the cut-off part is hung into its middle with an optimised pendant branch; where that looks
+promising, the two halves of p-q are optimised as well (the "lazy" move: nothing else is).
 """
 
 import numpy as np
@@ -13,7 +13,6 @@ from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.edges import fill_below, lift, newton, sweep
 from vaiphy.kernels.logsum import weighted_log_sum
 from vaiphy.kernels.pruning import join_two
-
 
 # A move that scores less than `margin` by so much or less gets its three branches optimised.
 PROMISING = 6.0
@@ -36,7 +35,8 @@ def fill_ratio_at(first, i, u, second, j, v, part, a, product, ratio):
 def score_of(ratio, counts, u, values):
     """sum(counts*log(1 + u*ratio)): log-likelihood of two parts joined by a branch, less those of the parts themselves.
 
-    The latter do not depend on where the branch sits (the pulley principle), so scores of one cut can be compared with each other.
+    The latter do not depend on where the branch sits (the pulley principle), so scores of one cut can be compared with each
+    other.
     """
     for p in range(counts.shape[0]):
         values[p] = 1.0 + u * ratio[0, p]
@@ -47,8 +47,9 @@ def score_of(ratio, counts, u, values):
 def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius, max_moves, moves, scores, spans):
     """Score all regraftings of one tree, up to `radius` branches away; keep those within `margin` of the tree itself.
 
-    Scores are log-likelihood plus log prior of the lengths, relative to the tree itself (so 0 = as good), without full optimisation.
-    Fills `moves` (a, w, p, q), `scores` and `spans` (lengths a-w, w-p, w-q); returns how many were kept (at most max_moves).
+    Scores are log-likelihood plus log prior of the lengths, relative to the tree itself (so 0 = as good), without full
+    optimisation. Fills `moves` (a, w, p, q), `scores` and `spans` (lengths a-w, w-p, w-q); returns how many were kept (at
+    most max_moves).
     """
     n = children.shape[0] + 2
     n_vertices = 2 * n - 2
@@ -131,7 +132,7 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius
                     u_qr = np.exp(-4.0 / 3.0 * span[q, slot_of(neighbour, q, r)])
                 for side in range(3):
                     p_next = neighbour[q, side]
-                    if p_next == r or p_next == w:
+                    if p_next == r or p_next == w:  # noqa: SIM109
                         continue
                     sister = -1
                     sister_length = 0.0
@@ -160,9 +161,12 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius
                             u_q, _ = newton(pendant_ratio, 0, counts, u_q, prior, u_low, u_high, 2)
                             fill_ratio_at(inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
                             u_a, _ = newton(pendant_ratio, 0, counts, u_a, prior, u_low, u_high, 2)
-                        # The parts' own likelihoods do change with the length of p-q: their ratio for the branch p-q gives by how much.
+                        # The parts' own likelihoods do change with the length of p-q: their ratio for the branch p-q gives by
+                        # how much.
                         fill_ratio_at(inner, i, 1.0, flat, 0, 1.0, away, p_next, product, pendant_ratio)
-                        score = score_of(pendant_ratio, counts, u_p * u_q, values) - score_of(pendant_ratio, counts, u_target, values)
+                        score = score_of(pendant_ratio, counts, u_p * u_q, values) - score_of(
+                            pendant_ratio, counts, u_target, values
+                        )
                         fill_ratio_at(inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
                         score += score_of(pendant_ratio, counts, u_a, values) - reference
                         score += prior * (np.log(u_a) + np.log(u_p) + np.log(u_q) - np.log(u_target))

@@ -1,7 +1,8 @@
 """Walking and growing trees by a table of subsplits (see `topology.subsplit` for the law).
 
 A table is sorted by key: the entries of key k are rows start[k]:start[k + 1], each a child clade (the one of the two with the
-smaller hash) with its probability. Clades are hashes (`kernels.binary`) and, where their members matter, bit sets of `words` uint64.
+smaller hash) with its probability. Clades are hashes (`kernels.binary`) and, where their members matter, bit sets of `words`
+uint64.
 """
 
 import numpy as np
@@ -47,8 +48,22 @@ def find_child(rows, begin, end, clade):
 
 
 @inlined
-def split_density(clade, sister, size, small, pair_keys, pair_start, pair_share, pair_child, pair_probability, clade_keys, clade_start,
-                  clade_child, clade_probability, floor):
+def split_density(
+    clade,
+    sister,
+    size,
+    small,
+    pair_keys,
+    pair_start,
+    pair_share,
+    pair_child,
+    pair_probability,
+    clade_keys,
+    clade_start,
+    clade_child,
+    clade_probability,
+    floor,
+):
     """Probability of splitting `clade` (beside `sister`) so that one side is `small`; and how much of it is the floor's."""
     uniform = np.exp(-LOG2 * (size - 1)) / (1.0 - np.exp(-LOG2 * (size - 1)))
     k = find(clade_keys, clade)
@@ -66,8 +81,22 @@ def split_density(clade, sister, size, small, pair_keys, pair_start, pair_share,
 
 
 @kernel
-def log_density(children, keys, sizes_work, pair_keys, pair_start, pair_share, pair_child, pair_probability, clade_keys, clade_start,
-                clade_child, clade_probability, floor, out):
+def log_density(
+    children,
+    keys,
+    sizes_work,
+    pair_keys,
+    pair_start,
+    pair_share,
+    pair_child,
+    pair_probability,
+    clade_keys,
+    clade_start,
+    clade_child,
+    clade_probability,
+    floor,
+    out,
+):
     """out[t]: log-probability of each topology under the law."""
     n = children.shape[1] + 2
     clades = np.empty(2 * n - 2, dtype=np.uint64)
@@ -107,8 +136,25 @@ def draw_row(rng, probability, begin, end):
 
 
 @kernel
-def sample(rng, keys, pair_keys, pair_start, pair_share, pair_child, pair_probability, pair_bits, clade_keys, clade_start, clade_child,
-           clade_probability, clade_bits, floor, children, log_q, n_floor):
+def sample(
+    rng,
+    keys,
+    pair_keys,
+    pair_start,
+    pair_share,
+    pair_child,
+    pair_probability,
+    pair_bits,
+    clade_keys,
+    clade_start,
+    clade_child,
+    clade_probability,
+    clade_bits,
+    floor,
+    children,
+    log_q,
+    n_floor,
+):
     """Draw one topology per row of `children`, with its log-probability; n_floor counts splits drawn from the floor."""
     n = children.shape[1] + 2
     words = pair_bits.shape[1]
@@ -246,9 +292,9 @@ def extract(children, keys, weights, pair, clade, child, bits, weight):
 def recombine(hashes, bits, sizes, weights, parents, out_parent, out_child, out_weight):
     """Splits of known clades into two other known clades, whether or not they were ever seen together.
 
-    Clades are sorted by hash; `parents` lists those (by index, three or more taxa) whose splits are wanted. Each split is written once, as
-    (parent index, index of the side with the parent's lowest taxon, product of the two sides' weights). Returns how many there
-    are; stops when the output is full.
+    Clades are sorted by hash; `parents` lists those (by index, three or more taxa) whose splits are wanted. Each split is
+    written once, as (parent index, index of the side with the parent's lowest taxon, product of the two sides' weights).
+    Returns how many there are; stops when the output is full.
     """
     words = bits.shape[1]
     n_found = 0

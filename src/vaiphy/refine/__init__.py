@@ -1,12 +1,13 @@
 """The posterior over unrooted binary trees and its evidence, by adaptive importance sampling.
 
-Each replicate, on its own, finds topologies (`explore`) and then in rounds draws topologies from a subsplit law, weighs them by their mass,
-and refits the law, until rounds stop learning (`adapt`). Then all laws are frozen, and fresh draws give all reported figures (`sample`): every
-draw is weighed under the mixture of all replicates' laws, so that an island that one replicate found is not lost; each replicate's own
-estimate is kept beside the pooled one, and their disagreement is reported.
+Each replicate, on its own, finds topologies (`explore`) and then in rounds draws topologies from a subsplit law, weighs them
+by their mass, and refits the law, until rounds stop learning (`adapt`). Then all laws are frozen, and fresh draws give all
+reported figures (`sample`): every draw is weighed under the mixture of all replicates' laws, so that an island that one
+replicate found is not lost; each replicate's own estimate is kept beside the pooled one, and their disagreement is reported.
 
-Use: `state = initialise(...)`, then `state, info = step(state)` until `state.done`, then `result(state)`. A state can be saved between
-steps and restored (`State.to_arrays`, `from_arrays`): the steps that follow give the same numbers to the last bit, on any number of threads.
+Use: `state = initialise(...)`, then `state, info = step(state)` until `state.done`, then `result(state)`. A state can be
+saved between steps and restored (`State.to_arrays`, `from_arrays`): the steps that follow give the same numbers to the last
+bit, on any number of threads.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -33,9 +34,9 @@ CALIBRATIONS = 2
 class Settings:
     """What is asked for: `accuracy` is the standard error of the log evidence, `min_ess` the effective number of trees.
 
-    Sampling stops when both are reached, or after `max_batches`, but never before `min_batches`. `starts` are the kinds of trees that each
-    replicate climbs from (`explore.KINDS`). `guard` is mixed into the branch laws (`branches.gamma.draw`): with a handful of sites it
-    keeps the variance of the weights finite.
+    Sampling stops when both are reached, or after `max_batches`, but never before `min_batches`. `starts` are the kinds of
+    trees that each replicate climbs from (`explore.KINDS`). `guard` is mixed into the branch laws (`branches.gamma.draw`):
+    with a handful of sites it keeps the variance of the weights finite.
     """
 
     replicates: int = 4
@@ -61,7 +62,7 @@ class Info:
 
 @dataclass(frozen=True)
 class State:
-    """Between steps: the replicates; once they are ready, the frozen laws; and the draws so far (in batches over all replicates)."""
+    """Between steps: the replicates; once they are ready, the frozen laws; the draws so far (in batches over all replicates)."""
 
     problem: Problem
     taxa: tuple[str, ...]
@@ -113,9 +114,7 @@ def step(state: State, threads: int = 1) -> tuple[State, Info]:
         state = _advance_replicates(state, threads)
     elif state.n_calibrations < CALIBRATIONS:
         rng = np.random.default_rng([state.seed, 2, state.n_calibrations])
-        state = replace(
-            state, frozen=sample.calibrate(state.frozen, rng, threads), n_calibrations=state.n_calibrations + 1
-        )
+        state = replace(state, frozen=sample.calibrate(state.frozen, rng, threads), n_calibrations=state.n_calibrations + 1)
     else:
         state = _draw_batch(state, threads)
     return state, _info(state)
@@ -209,7 +208,9 @@ def _info(state: State) -> Info:
         message = f"{len(log_weights)} trees drawn, effective {ess:.0f}"
         return Info("sample", min(progress, 1.0), pooled, error, message)
     if state.frozen is not None:
-        return Info("sample", 0.6, float("nan"), float("nan"), f"branch-length laws corrected ({state.n_calibrations} of {CALIBRATIONS})")
+        return Info(
+            "sample", 0.6, float("nan"), float("nan"), f"branch-length laws corrected ({state.n_calibrations} of {CALIBRATIONS})"
+        )
     known = sum(len(r.archive) for r in state.replicates)
     rounds = min(len(r.trace) for r in state.replicates)
     n_steps = min(r.n_steps for r in state.replicates)

@@ -1,8 +1,9 @@
 """One replicate's way to a good law over topologies: explore, then draw, weigh and refit in rounds.
 
-The mass of a topology is known without noise, so weights of a round are mass over density under the mixture of the last rounds' laws;
-they are tempered until enough draws count, and the law is refitted. Trees that were found but not drawn (neighbours of good trees) enter with
-their posterior probability. Rounds go on while they learn: no stop while the estimate still moves.
+The mass of a topology is known without noise, so weights of a round are mass over density under the mixture of the last
+rounds' laws; they are tempered until enough draws count, and the law is refitted. Trees that were found but not drawn
+(neighbours of good trees) enter with their posterior probability. Rounds go on while they learn: no stop while the estimate
+still moves.
 """
 
 from dataclasses import dataclass, field
@@ -49,7 +50,7 @@ class Round:
 
 @dataclass
 class Replicate:
-    """State of one replicate: the archive, the current law, the last rounds, and a trace (estimate, effective share) per round."""
+    """State of one replicate: archive, current law, the last rounds, and a trace (estimate, effective share) per round."""
 
     index: int
     archive: Archive
@@ -137,8 +138,9 @@ def _round(replicate: Replicate, rng: np.random.Generator, threads: int) -> None
 def _grow(replicate: Replicate, rng: np.random.Generator) -> None:
     """Give the law the neighbourhoods of trees drawn by weight, each neighbour by its share of the drawn tree's probability.
 
-    A split with probability 1/1000 is drawn by chance or not at all in a round, but it is a neighbour of most trees, and its lazy score
-    says how probable it is. Without this the rarest splits get far too little, and the few draws that hit them far too much weight.
+    A split with probability 1/1000 is drawn by chance or not at all in a round, but it is a neighbour of most trees, and its
+    lazy score says how probable it is. Without this the rarest splits get far too little, and the few draws that hit them far
+    too much weight.
     """
     archive, pool = replicate.archive, _weigh(replicate)
     diversity = 1.0 / np.square(pool.weights).sum()
@@ -157,7 +159,7 @@ def _grow(replicate: Replicate, rng: np.random.Generator) -> None:
 
 @dataclass(frozen=True)
 class Pool:
-    """The last rounds' draws: distinct places, their tempered weights, how many draws these are worth, the estimate, the last share."""
+    """The last rounds' draws: distinct places, tempered weights, how many draws these are worth, the estimate, the last share."""
 
     drawn: NDArray[np.int64]
     weights: Floats
@@ -210,7 +212,7 @@ def _settled(trace: list[tuple[float, float]]) -> bool:
 
 
 def tempered(log_weights: Floats, enough: float) -> tuple[float, Floats]:
-    """Normalised weights, flattened by the largest exponent in (0, 1] that leaves an effective size of `enough`; and that size."""
+    """Normalised weights, flattened by the largest exponent in (0, 1] leaving an effective size of `enough`; and that size."""
     power = 1.0
     while effective_sample_size(power * log_weights) < enough and power > 0.02:
         power *= 0.9

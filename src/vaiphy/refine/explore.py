@@ -1,7 +1,7 @@
 """Finding the topologies that matter: many starting trees, and the neighbourhoods of good trees.
 
-Everything found is kept in an `Archive` with its mass (an estimate of log p(X | topology), `branches.gamma`): trees are judged by mass, not
-by the height of their peak.
+Everything found is kept in an `Archive` with its mass (an estimate of log p(X | topology), `branches.gamma`): trees are
+judged by mass, not by the height of their peak.
 """
 
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class Archive:
         return len(self.children)
 
     def add(self, children: Children, lengths: Floats | None = None, threads: int = 1) -> NDArray[np.int64]:
-        """Places of the given topologies; those not met before are fitted (from `lengths`, or from what is known of their splits)."""
+        """Places of the given topologies; new ones are fitted (from `lengths`, or from what is known of their splits)."""
         hashes = topology_hashes(children).tolist()
         new: dict[int, int] = {}
         for i, key in enumerate(hashes):
@@ -86,7 +86,9 @@ class Archive:
     def to_arrays(self) -> dict[str, NDArray]:
         n = self.problem.n_taxa
         return {
-            "children": np.array(self.children, dtype=np.int32).reshape(-1, n - 2, 2).astype(np.uint16 if n < 30000 else np.int32),
+            "children": np.array(self.children, dtype=np.int32)
+            .reshape(-1, n - 2, 2)
+            .astype(np.uint16 if n < 30000 else np.int32),
             "masses": np.array(self.masses),
             "split_keys": np.array(list(self.split_length.keys()), dtype=np.uint64),
             "split_lengths": np.array(list(self.split_length.values())),
@@ -110,8 +112,9 @@ class Archive:
 def starting_tree(problem: Problem, kind: str, rng: np.random.Generator, threads: int = 1) -> tuple[Children, Floats]:
     """A tree to climb from.
 
-    "bionj": that of the data; "bootstrap": the BIONJ tree of resampled sites; "random": any topology, all equally likely; "vaiphy": a draw
-    of the tree law of a short VaiPhy fit, resolved to a binary tree; "csmc": a particle of combinatorial SMC.
+    "bionj": that of the data; "bootstrap": the BIONJ tree of resampled sites; "random": any topology, all equally likely;
+    "vaiphy": a draw of the tree law of a short VaiPhy fit, resolved to a binary tree; "csmc": a particle of combinatorial
+    SMC.
     """
     patterns = problem.patterns
     if kind == "bionj":

@@ -1,8 +1,8 @@
 """The final sample: laws frozen, fresh draws, and every figure that is reported.
 
-A draw is a topology from one replicate's law and several branch-length vectors from that topology's Gammas; its weight is the mean of
-theirs, and one of them, chosen by weight, is kept. The branch laws are common to all replicates, so the density of a draw under the mixture
-of all replicates is that of its topology under the mixture of their topology laws.
+A draw is a topology from one replicate's law and several branch-length vectors from that topology's Gammas; its weight is the
+mean of theirs, and one of them, chosen by weight, is kept. The branch laws are common to all replicates, so the density of a
+draw under the mixture of all replicates is that of its topology under the mixture of their topology laws.
 """
 
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ PARETO_LIMIT, ASDSF_LIMIT, FLOOR_LIMIT = 0.7, 0.02, 0.05
 
 @dataclass(frozen=True)
 class Frozen:
-    """What is drawn from: one topology law per replicate; where optimisation of a split's branch starts; corrected and guarded Gammas."""
+    """What is drawn from: a topology law per replicate; where a split's branch starts; corrected and guarded Gammas."""
 
     problem: Problem
     laws: tuple[SubsplitLaw, ...]
@@ -46,9 +46,9 @@ class Frozen:
 class Draws:
     """Weighted draws: arrays with one entry (row) per draw.
 
-    `log_ratio`: log p(X, B | topology) - log q(B | topology), averaged (as ratios) over the vectors drawn; `mean_log_ratio`: the mean of
-    its logarithm; `densities` (N, R): log-density of the topology under each replicate's law; `from_floor`: whether a split came
-    from the floor of the law.
+    `log_ratio`: log p(X, B | topology) - log q(B | topology), averaged (as ratios) over the vectors drawn; `mean_log_ratio`:
+    the mean of its logarithm; `densities` (N, R): log-density of the topology under each replicate's law; `from_floor`:
+    whether a split came from the floor of the law.
     """
 
     children: NDArray[np.int32]
@@ -186,7 +186,8 @@ def _reasons(found: Refinement, accuracy: float, disagree: bool, spread: float) 
         )
     if not found.pareto_k <= PARETO_LIMIT:
         reasons.append(
-            f"Pareto k-hat is {found.pareto_k:.2f}, above {PARETO_LIMIT}: a few draws carry the estimate, and its standard error is unreliable"
+            f"Pareto k-hat is {found.pareto_k:.2f}, above {PARETO_LIMIT}: a few draws carry the estimate, "
+            "and its standard error is unreliable"
         )
     if not found.std_error <= accuracy:
         reasons.append(f"the standard error of the log evidence is {found.std_error:.3f}, above the {accuracy:g} asked for")
@@ -196,7 +197,8 @@ def _reasons(found: Refinement, accuracy: float, disagree: bool, spread: float) 
         )
     if found.floor_share > FLOOR_LIMIT:
         reasons.append(
-            f"{100 * found.floor_share:.0f} % of the evidence comes from splits that the law had not learned; there may be more of them"
+            f"{100 * found.floor_share:.0f} % of the evidence comes from splits that the law had not learned; "
+            "there may be more of them"
         )
     return reasons
 

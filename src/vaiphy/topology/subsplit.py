@@ -1,9 +1,9 @@
 """A law over unrooted binary topologies: the subsplit Bayesian network, rooted at leaf 0.
 
-From leaf 0 downwards every clade of three or more taxa is split in two, with a probability that depends on the clade and on its
-sister. Four sources are mixed: what was seen of this clade beside this sister; what was seen of this clade beside any sister; with a small
-weight, all ways to split it into two clades that were seen anywhere, by how often these were; and, with a tiny one, a fair coin for each taxon,
-so that every topology has positive probability. All of it is exactly normalised:
+From leaf 0 downwards every clade of three or more taxa is split in two, with a probability that depends on the clade and on
+its sister. Four sources are mixed: what was seen of this clade beside this sister; what was seen of this clade beside any
+sister; with a small weight, all ways to split it into two clades that were seen anywhere, by how often these were; and, with
+a tiny one, a fair coin for each taxon, so that every topology has positive probability. All of it is exactly normalised:
 log-densities sum to one over the (2n - 5)!! topologies.
 """
 
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from vaiphy.kernels import subsplit as kernels
 from vaiphy.kernels.binary import taxon_keys
-
 
 #: Clades rarer than this (relative to the most frequent), or beyond this many, are not recombined; nor are more splits listed.
 RARE, MOST_CLADES, MOST_SPLITS = 1e-5, 4000, 400_000
@@ -85,8 +84,9 @@ def fit(
 ) -> SubsplitLaw:
     """The law with the weighted frequencies of the given trees.
 
-    `weights` are counts of trees: where a pair of clade and sister has been seen with weight N, its own frequencies get the share
-    N/(N + sharing) and those of the clade beside any sister the rest; of these, a share `recombined` goes to all splits into known clades.
+    `weights` are counts of trees: where a pair of clade and sister has been seen with weight N, its own frequencies get the
+    share N/(N + sharing) and those of the clade beside any sister the rest; of these, a share `recombined` goes to all splits
+    into known clades.
     """
     seen = weights > 0.0
     children, weights = np.ascontiguousarray(children[seen]), weights[seen]
@@ -106,7 +106,8 @@ def fit(
 def _with_recombined(seen: Table, n_taxa: int, share: float) -> Table:
     """The table by clade with the share given to all splits into two known clades.
 
-    Only clades that make up a noticeable part of the weight take part, the most frequent ones if there are very many: the cost is quadratic.
+    Only clades that make up a noticeable part of the weight take part, the most frequent ones if there are very many: the
+    cost is quadratic.
     """
     if share <= 0.0 or not len(seen.keys):
         return seen
@@ -172,9 +173,7 @@ def _known_clades(seen: Table, n_taxa: int) -> tuple[NDArray[np.uint64], NDArray
     return known, bits[first], np.minimum(summed, heavy)
 
 
-def _table(
-    key: NDArray[np.uint64], child: NDArray[np.uint64], bits: NDArray[np.uint64], weight: NDArray[np.float64]
-) -> Table:
+def _table(key: NDArray[np.uint64], child: NDArray[np.uint64], bits: NDArray[np.uint64], weight: NDArray[np.float64]) -> Table:
     """Sum the weights of equal (key, child) and normalise within each key."""
     order = np.lexsort((child, key))
     key, child = key[order], child[order]
