@@ -94,6 +94,11 @@ def measure(cell: Cell, results: Path = RESULTS, timeout: float = 3600.0) -> dic
         status, said = _run(command, timeout)
         if status == 0:
             answer = json.loads(out.read_text())
+            if answer.get("compiled") and not cell.settings.get("peer"):
+                # Somebody has changed a kernel meanwhile: the figures are those of the compiler. It will have cached its work.
+                begin = time.perf_counter()
+                status, said = _run(command, timeout)
+                answer = json.loads(out.read_text()) if status == 0 else answer
         elif status is None:
             answer = {"status": FAILED, "reason": f"not finished after {timeout:g} s"}
         else:

@@ -27,10 +27,13 @@ def peak_megabytes(pid: int | str = "self") -> float:
 
 def answer(cell: Cell) -> dict[str, Any]:
     """Measure the cell here and now."""
+    from numba.core import event
+
     from benchmarks.methods import METHODS
 
     try:
-        result = METHODS[cell.method](cell)
+        with event.install_recorder("numba:compile") as compilations:
+            result = METHODS[cell.method](cell)
     except Absent as absent:
         return {"status": ABSENT, "reason": str(absent)}
     # A peer's own process reports for itself.
@@ -39,6 +42,7 @@ def answer(cell: Cell) -> dict[str, Any]:
     program = result.pop("program", None)
     return {
         "status": DONE,
+        "compiled": sum(1 for _, found in compilations.buffer if found.is_start),
         "cpu_seconds": time.process_time() if cpu is None else cpu,
         "peak_megabytes": peak_megabytes() if peak is None else peak,
         **({"program": program} if program else {}),
