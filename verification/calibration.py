@@ -11,7 +11,7 @@ exploration, of the laws and of the weights would all show.
 import argparse
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -41,6 +41,7 @@ class Outcome:
     log_evidence: float
     std_error: float
     pareto_k: float
+    effective_share: float
     trusted: bool
     set_size: int
     set_mass: float
@@ -52,11 +53,11 @@ class Outcome:
     split_is_true: list[bool]
 
 
-def analyse(seed: int, n_taxa: int, n_sites: int, threads: int) -> Outcome:
+def analyse(seed: int, n_taxa: int, n_sites: int, settings: refine.Settings, threads: int) -> Outcome:
     """Draw a tree and an alignment, sample the posterior, and compare."""
     rng = np.random.default_rng([2022, seed])
     truth = random_tree(taxon_names(n_taxa), rng)
-    state = refine.initialise(compress(random_alignment(truth, n_sites, rng)), SETTINGS, seed)
+    state = refine.initialise(compress(random_alignment(truth, n_sites, rng)), settings, seed)
     while not state.done:
         state, _ = refine.step(state, threads)
     found = refine.result(state)
@@ -75,6 +76,7 @@ def analyse(seed: int, n_taxa: int, n_sites: int, threads: int) -> Outcome:
         found.log_evidence,
         found.std_error,
         found.pareto_k,
+        found.ess / found.n_samples,
         found.trust_ok,
         size,
         float(topologies.probability[:size].sum()),
@@ -109,6 +111,8 @@ def summarise(outcomes: list[Outcome]) -> dict[str, object]:
         "mean_set_size": float(np.mean([o.set_size for o in outcomes])),
         "trusted": sum(o.trusted for o in outcomes),
         "largest_std_error": max(o.std_error for o in outcomes),
+        "smallest_effective_share": min(o.effective_share for o in outcomes),
+        "mean_effective_share": float(np.mean([o.effective_share for o in outcomes])),
         "split_slope_z": float(slopes.mean() / (slopes.std(ddof=1) / np.sqrt(len(slopes)))),
         "split_bins": _bins(probability, is_true),
         "topology_level_p_value": float(kstest([o.topology_level for o in outcomes], "uniform").pvalue),
@@ -171,16 +175,18 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=100)
     parser.add_argument("--taxa", type=int, default=8)
     parser.add_argument("--sites", type=int, default=200)
+    parser.add_argument("--guard", type=float, default=SETTINGS.guard, help="see vaiphy.refine.Settings")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=HERE)
     options = parser.parse_args()
+    settings = replace(SETTINGS, guard=options.guard)
     started, outcomes = time.time(), []
     for seed in range(options.data_sets):
-        outcomes.append(analyse(seed, options.taxa, options.sites, options.threads))
+        outcomes.append(analyse(seed, options.taxa, options.sites, settings, options.threads))
         print(f"{seed + 1} of {options.data_sets}, {time.time() - started:.0f} s", end="\r", flush=True)
     summary = summarise(outcomes)
     rows = [{key: value for key, value in asdict(o).items() if not key.startswith("split_")} for o in outcomes]
-    data = {"taxa": options.taxa, "sites": options.sites, "settings": asdict(SETTINGS), "summary": summary, "data_sets": rows}
+    data = {"taxa": options.taxa, "sites": options.sites, "settings": asdict(settings), "summary": summary, "data_sets": rows}
     (options.folder / "calibration.json").write_text(json.dumps(data, indent=1) + "\n")
     plot(summary, outcomes, options.folder / "calibration.svg")
     print(json.dumps(summary, indent=1))

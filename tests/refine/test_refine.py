@@ -96,6 +96,27 @@ def _evidence_and_moment(edges: tuple[tuple[int, int], ...], sites: np.ndarray, 
     return float(terms.sum()), float(terms @ grid[:, branch])
 
 
+@pytest.mark.parametrize("n_steps", [1, 5, 8])
+def test_a_hurried_run_is_still_exact(n_steps: int) -> None:
+    """The search may end anywhere: a law learned from few trees is worse, but the weights know it. The guard stays in force."""
+    sites = tree_like_sites(5, 2, 6)
+    exact = np.mean([tree_evidence(edges, sites) for edges in unrooted_topologies(5)])
+    patterns = patterns_of(sites)
+    state = refine.initialise(patterns, EXACT, 1)
+    with pytest.raises(ValueError, match="no tree"):
+        refine.hurried(state)
+    for _ in range(n_steps):
+        state, _ = refine.step(state)
+    state = refine.hurried(state)
+    restored = saved_and_restored(state, patterns)
+    while not state.done:
+        state, _ = refine.step(state)
+        restored, _ = refine.step(restored)
+    found = refine.result(state)
+    assert abs(np.exp(found.log_evidence - np.log(exact)) - 1.0) < 4.0 * found.std_error
+    assert same(found, refine.result(restored))
+
+
 # --- Determinism
 
 

@@ -28,7 +28,7 @@ def some_trees(n_taxa: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("n_taxa", [3, 4, 5, 6, 7])
 @pytest.mark.parametrize(("floor", "sharing", "recombined"), OPTIONS)
 def test_sums_to_one_and_equals_the_oracle(n_taxa: int, floor: float, sharing: float, recombined: float) -> None:
-    for seed in range(3):
+    for seed in range(3 if n_taxa < 7 else 1):
         trees, weights = some_trees(n_taxa, seed)
         law = subsplit.fit(trees, weights, floor, sharing, recombined)
         everything = all_children(n_taxa)
