@@ -42,7 +42,11 @@ def schedule(parent: NDArray[np.int32], n_taxa: int, allow_dangling: bool = Fals
 
 
 def log_likelihood(tree: Tree, patterns: SitePatterns) -> float:
-    """Log-likelihood of a tree with all its branch lengths known (units: expected substitutions per site)."""
+    """Log-likelihood of a tree with all its branch lengths known (units: expected substitutions per site).
+
+    Vertices may have any number of children. A polytomy of more than a hundred branches should be given as one vertex, not
+    as a chain of branches of length exactly zero: those are not rescaled state by state, and may lose the likelier state.
+    """
     _check(tree, patterns)
     return float(log_likelihoods(tree.parent[None], tree.length[None], patterns)[0])
 

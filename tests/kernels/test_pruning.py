@@ -6,8 +6,9 @@ from reference import states
 from reference.random_trees import random_binary_tree
 from reference.shapes import interpret, random_patterns, random_shape
 
+from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import logsum, pruning
-from vaiphy.likelihood import log_likelihood, schedule
+from vaiphy.likelihood import branch_derivatives, log_likelihood, node_marginals, schedule
 from vaiphy.tree import Tree
 
 
@@ -133,3 +134,33 @@ def test_data_at_odds_with_a_tree_of_very_short_branches(make, length, tolerance
     patterns = random_patterns(tree.taxa, 20, rng, ambiguous=False)
     expected = states.log_likelihood_in_logs(tree, patterns.codes, patterns.counts)
     assert log_likelihood(tree, patterns) == pytest.approx(expected, rel=tolerance)
+
+
+@pytest.mark.parametrize("length", [1e-8, 1e-3, 0.01])
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_polytomy_whose_later_children_outvote_the_earlier(length, inside):
+    """After 200 children the state of the other 201 is beyond the range of numbers, yet it is the more likely one."""
+    half = 200
+    n = 2 * half + 1
+    parent = np.r_[np.full(n, n), -1]
+    if inside:  # the polytomy is not the root: taxon 0 is
+        parent[0], parent[n] = -1, 0
+    tree = Tree(tuple(f"t{k}" for k in range(n)), parent, np.full(n + 1, length))
+    codes = np.where(np.arange(n)[:, None] < half, [1, 1, 2, 15], [2, 5, 4, 8]).astype(np.uint8)
+    counts = np.array([1.0, 2.0, 1.0, 3.0])
+    patterns = SitePatterns(tree.taxa, codes, counts, np.repeat(np.arange(4), [1, 2, 1, 3]))
+    expected = states.log_likelihood_in_logs(tree, codes, counts)
+    assert log_likelihood(tree, patterns) == pytest.approx(expected, rel=1e-9)
+    marginals = node_marginals(tree, patterns)[n]
+    if length > 1e-4:
+        assert marginals[:, 0] == pytest.approx([0.0, 1.0, 0.0, 0.0], abs=0.05)
+    step = 1e-4 * length
+    first, _ = branch_derivatives(tree, patterns)
+    for v in (3, n - 1):
+        ends = []
+        for side in (-step, step):
+            moved = tree.length.copy()
+            moved[v] += side
+            ends.append(states.log_likelihood_in_logs(tree.with_lengths(moved), codes, counts))
+        if length > 1e-4:
+            assert first[v] == pytest.approx((ends[1] - ends[0]) / (2 * step), rel=1e-4, abs=1e-3)

@@ -15,7 +15,7 @@ pattern (which cancels in the ratio). `prior` is 3/4 of the rate of the exponent
 import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
-from vaiphy.kernels.pruning import join_one, join_two
+from vaiphy.kernels.pruning import RESCALE_EVERY, join_one, join_two, lift_states, settle_states
 
 SMALL, LARGE = 1e-100, 1e100
 ENOUGH = 1e-5  # a Newton step that gains less than this many log units is the last of its visit
@@ -46,6 +46,18 @@ def start_product(out, vertex, observed, tips):
 
 
 @inlined
+def join_many(out, where, without, start, child, vertex, decay, below):
+    """out[where] times the messages of all children of `vertex` except `without`, however many."""
+    n_patterns = out.shape[2]
+    exponent = np.zeros((4, n_patterns), dtype=np.int64)
+    for i in range(start[vertex], start[vertex + 1]):
+        if child[i] != without:
+            join_one(out, where, n_patterns, below, child[i], 0, decay[child[i]])
+            lift_states(out, where, n_patterns, exponent)
+    settle_states(out, where, n_patterns, exponent, np.zeros(n_patterns))
+
+
+@inlined
 def fill_one_below(vertex, start, child, decay, tips, below):
     """below[vertex] from its children and its own observation."""
     n_taxa = tips.shape[0]
@@ -57,6 +69,9 @@ def fill_one_below(vertex, start, child, decay, tips, below):
         lift(below, vertex)
         return
     start_product(below, vertex, vertex if vertex < n_taxa else -1, tips)
+    if last - first >= RESCALE_EVERY:
+        join_many(below, vertex, -1, start, child, vertex, decay, below)
+        return
     for i in range(first, last):
         join_one(below, vertex, n_patterns, below, child[i], 0, decay[child[i]])
         lift(below, vertex)
@@ -76,6 +91,9 @@ def fill_one_above(c, vertex, root, start, child, decay, tips, below, above):
     start_product(above, c, vertex if vertex < n_taxa else -1, tips)
     if vertex != root:
         join_one(above, c, n_patterns, above, vertex, 0, decay[vertex])
+    if last - first >= RESCALE_EVERY:
+        join_many(above, c, c, start, child, vertex, decay, below)
+        return
     for i in range(first, last):
         if child[i] != c:
             join_one(above, c, n_patterns, below, child[i], 0, decay[child[i]])

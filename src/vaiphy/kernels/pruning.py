@@ -80,6 +80,35 @@ def rescale(out, vertex, width, log_scale):
             top *= HUGE
 
 
+@inlined
+def lift_states(out, vertex, width, exponent):
+    """Multiply numbers that have become tiny by HUGE, each state by itself, and count how often in `exponent`.
+
+    For vertices with many children: a state that is hopeless after a hundred of them may win by the next hundred.
+    """
+    for a in range(4):
+        for p in range(width):
+            while 0.0 < out[vertex, a, p] <= TINY:
+                out[vertex, a, p] *= HUGE
+                exponent[a, p] += 1
+
+
+@inlined
+def settle_states(out, vertex, width, exponent, log_scale):
+    """Bring the four states of each pattern to the least of their exponents, which goes to `log_scale`; exponents become 0."""
+    for p in range(width):
+        least = -1
+        for a in range(4):
+            if out[vertex, a, p] > 0.0 and (least < 0 or exponent[a, p] < least):
+                least = exponent[a, p]
+        least = max(least, 0)
+        for a in range(4):
+            for _ in range(exponent[a, p] - least):
+                out[vertex, a, p] *= TINY
+            exponent[a, p] = 0
+        log_scale[p] -= least * LOG_HUGE
+
+
 @kernel
 def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pending):
     """Log-likelihood of one tree.
@@ -91,6 +120,7 @@ def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pe
     n_taxa = tips.shape[0]
     n_patterns = tips.shape[2]
     total = 0.0
+    exponent = np.zeros((4, BLOCK), dtype=np.int64)
     for begin in range(0, n_patterns, BLOCK):
         width = min(BLOCK, n_patterns - begin)
         log_scale[:] = 0.0
@@ -98,6 +128,7 @@ def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pe
             vertex = order[k]
             first, last = start[vertex], start[vertex + 1]
             n_multiplied = 0
+            many = last - first >= RESCALE_EVERY
             if vertex < n_taxa:
                 for a in range(4):
                     for p in range(width):
@@ -131,7 +162,10 @@ def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pe
             for i in range(first, last):
                 c = child[i]
                 if n_multiplied >= RESCALE_EVERY:
-                    rescale(work, vertex, width, log_scale)
+                    if many:
+                        lift_states(work, vertex, width, exponent)
+                    else:
+                        rescale(work, vertex, width, log_scale)
                     n_multiplied = 1
                 if pending[c] < 0:
                     join_one(work, vertex, width, tips, c, begin, decay[c])
@@ -142,6 +176,10 @@ def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pe
                         pending[c] = 1
                     join_one(work, vertex, width, work, c, 0, decay[c])
                     n_multiplied += pending[c]
+            if many:
+                lift_states(work, vertex, width, exponent)
+                settle_states(work, vertex, width, exponent, log_scale)
+                n_multiplied = 1
             pending[vertex] = n_multiplied
         vertex = order[order.shape[0] - 1]
         for p in range(width):
