@@ -28,6 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 DONE, ABSENT, FAILED = "done", "absent", "failed"
+TRIES = 3
 #: What a warmed-up method is run on: small enough to take no time, big enough to compile everything.
 WARM_UP = "simulated-8x200"
 
@@ -87,18 +88,17 @@ def wanted(cell: Cell, record: dict[str, Any] | None, redo: bool = False, stale:
 
 def measure(cell: Cell, results: Path = RESULTS, timeout: float = 3600.0) -> dict[str, Any]:
     """Measure a cell in a process of its own and keep what came out."""
-    begin = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         out = Path(folder) / "out.json"
         command = [sys.executable, "-m", "benchmarks.worker", json.dumps(asdict(cell)), str(out)]
-        status, said = _run(command, timeout)
+        for _ in range(TRIES):
+            begin = time.perf_counter()
+            status, said = _run(command, timeout)
+            # If kernels had to be compiled (somebody has changed one meanwhile) the figures are those of the compiler: once more.
+            if status != 0 or cell.settings.get("peer") or not json.loads(out.read_text()).get("compiled"):
+                break
         if status == 0:
             answer = json.loads(out.read_text())
-            if answer.get("compiled") and not cell.settings.get("peer"):
-                # Somebody has changed a kernel meanwhile: the figures are those of the compiler. It will have cached its work.
-                begin = time.perf_counter()
-                status, said = _run(command, timeout)
-                answer = json.loads(out.read_text()) if status == 0 else answer
         elif status is None:
             answer = {"status": FAILED, "reason": f"not finished after {timeout:g} s"}
         else:
