@@ -36,7 +36,7 @@ class Settings:
 
     Sampling stops when both are reached, or after `max_batches`, but never before `min_batches`. `starts` are the kinds of
     trees that each replicate climbs from (`explore.KINDS`). `guard` is mixed into the branch laws (`branches.gamma.draw`):
-    with a handful of sites it keeps the variance of the weights finite.
+    it keeps the variance of the weights finite where a Gamma vanishes and the posterior does not.
     """
 
     replicates: int = 4
@@ -46,7 +46,7 @@ class Settings:
     min_batches: int = 3
     max_batches: int = 20
     starts: tuple[str, ...] = ("bootstrap",) * 4 + ("random",) * 2
-    guard: float = 0.0
+    guard: float = 0.02
 
 
 @dataclass(frozen=True)
