@@ -28,15 +28,19 @@ from vaiphy.topology.subsplit import SubsplitLaw
 __all__ = ["Info", "Refinement", "Settings", "State", "from_arrays", "hurried", "initialise", "result", "step"]
 
 CALIBRATIONS = 2
+#: Where more than this share of the draws are topologies of their own, each costs a fit: effective trees are then only
+#: collected for so many batches (and longer only if the accuracy asks for it).
+DIFFUSE_SHARE, DIFFUSE_BATCHES = 0.05, 8
 
 
 @dataclass(frozen=True)
 class Settings:
     """What is asked for: `accuracy` is the standard error of the log evidence, `min_ess` the effective number of trees.
 
-    Sampling stops when both are reached, or after `max_batches`, but never before `min_batches`. `starts` are the kinds of
-    trees that each replicate climbs from (`explore.KINDS`). `guard` is mixed into the branch laws (`branches.gamma.draw`):
-    it keeps the variance of the weights finite where a Gamma vanishes and the posterior does not.
+    Sampling stops when both are reached, or after `max_batches`, but never before `min_batches`; where draws rarely repeat a
+    topology, `min_ess` is not waited for so long. `starts` are the kinds of trees that each replicate climbs from
+    (`explore.KINDS`). `guard` is mixed into the branch laws (`branches.gamma.draw`): it keeps the variance of the weights finite
+    where a Gamma vanishes and the posterior does not.
     """
 
     replicates: int = 4
@@ -193,7 +197,9 @@ def _draw_batch(state: State, threads: int) -> State:
     n_batches = state.n_batches + 1
     _, error, log_weights = sample.evidence(draws, len(state.taxa))
     settings = state.settings
-    reached = error <= settings.accuracy and sample.effective_sample_size(log_weights) >= settings.min_ess
+    many = sample.effective_sample_size(log_weights) >= settings.min_ess
+    enough = many or (n_batches >= DIFFUSE_BATCHES and sample.n_distinct(draws) > DIFFUSE_SHARE * len(log_weights))
+    reached = error <= settings.accuracy and enough
     done = n_batches >= settings.min_batches and (reached or n_batches >= settings.max_batches)
     return replace(state, draws=draws, n_batches=n_batches, done=done)
 

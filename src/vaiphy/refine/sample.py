@@ -171,6 +171,11 @@ def summarise(
     return replace(found, trust_ok=not reasons, reasons=reasons)
 
 
+def n_distinct(draws: Draws) -> int:
+    """How many different topologies were drawn."""
+    return len(np.unique(topology_hashes(draws.children)))
+
+
 def join(batches: list[Draws]) -> Draws:
     """All batches as one."""
     return Draws(*(np.concatenate([getattr(b, name) for b in batches]) for name in Draws.__dataclass_fields__))
