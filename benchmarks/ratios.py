@@ -4,7 +4,6 @@
 """
 
 import json
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,9 @@ def ratios(cell: Cell) -> dict[str, Any]:
     """All ratios, on DS1; the unit of most is one log-likelihood on one thread."""
     import numpy as np
 
-    from benchmarks import data, growth, kernel
-    from vaiphy import csmc, refine
+    from benchmarks import kernel
+    from vaiphy import csmc, vi
+    from vaiphy.likelihood import optimise
 
     rounds = cell.settings.get("rounds", 60)
     found: dict[str, float] = {}
@@ -30,22 +30,34 @@ def ratios(cell: Cell) -> dict[str, Any]:
         found["kernel / C"] = kernel.kernel_against_c(Cell("", cell.data, "", settings={"rounds": rounds}))["ratio"]
     with suppress(Absent):  # no compiler, or a machine too busy to tell
         found["two threads"] = kernel.two_threads(Cell("", cell.data, "", settings={"rounds": 5, "patience": 20.0}))["ratio"]
-    optimised = kernel.optimisation(Cell("", cell.data, "", settings={"rounds": 20}))
-    found["optimisation / likelihood"] = optimised["ratio"]
-    unit = optimised["seconds"]["likelihood"]
-    one = Cell("", cell.data, "", settings={"threads": 1, "samples": 200, "particles": 64, "iterations": 20})
-    found["VaiPhy iteration / likelihood"] = growth.iteration(one)["seconds"] / unit
-    found["weighted tree / likelihood"] = growth.samples(one)["seconds"] / 200 / unit
-    patterns = data.patterns(cell.data)
-    proposal = csmc.make_proposal("pairwise", patterns, csmc.Target("unrooted"), np.random.default_rng(1))
-    run = growth.best_of(lambda: csmc.run(patterns, rng=np.random.default_rng(1), proposal=proposal, n_particles=64), 2)
-    found["CSMC particle / likelihood"] = run / 64 / unit
-    begin = time.process_time()
-    state = refine.initialise(patterns, refine.Settings(replicates=2, min_batches=1, max_batches=1), cell.seed)
+    unit, start, patterns = kernel.likelihood_unit(cell.data)
+    found["optimisation / likelihood"] = 64 * kernel.paired(lambda: optimise(start, patterns), unit, rounds)[0]
+    settings, columns, rng = vi.Settings(), vi.columns(patterns), np.random.default_rng(1)
+    state = vi.initialise(patterns, settings, rng=rng)
+    found["VaiPhy iteration / likelihood"] = (
+        64 * kernel.paired(lambda: vi.step(state, columns, settings, rng=rng), unit, rounds)[0]
+    )
+    fit = vi.fit(patterns, rng=rng, iterations=20)
+    found["weighted tree / likelihood"] = kernel.paired(lambda: fit.sample_log_weights(64, rng), unit, rounds)[0]
+    proposal = csmc.make_proposal("pairwise", patterns, csmc.Target("unrooted"), rng)
+    run = lambda: csmc.run(patterns, rng=np.random.default_rng(1), proposal=proposal, n_particles=64)  # noqa: E731
+    found["CSMC particle / likelihood"] = kernel.paired(run, unit, max(5, rounds // 6))[0]
+    found["short posterior / likelihood"] = short_posterior(patterns, unit, cell.seed)
+    return {"ratios": found}
+
+
+def short_posterior(patterns: Any, unit: Any, seed: int) -> float:
+    """A posterior with two replicates and one batch, in log-likelihoods: every step is divided by the unit timed beside it."""
+    from benchmarks import kernel
+    from vaiphy import refine
+
+    state = refine.initialise(patterns, refine.Settings(replicates=2, min_batches=1, max_batches=1), seed)
+    total = 0.0
     while not state.done:
-        state, _ = refine.step(state, 1)
-    found["short posterior / likelihood"] = (time.process_time() - begin) / unit
-    return {"ratios": found, "seconds_per_likelihood": unit}
+        following = []
+        total += 64 * kernel.paired(lambda s=state, f=following: f.append(refine.step(s, 1)[0]), unit, 1)[0]
+        state = following[0]
+    return total
 
 
 def read_baseline(path: Path = BASELINE) -> dict[str, float]:
