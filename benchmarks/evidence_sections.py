@@ -220,6 +220,9 @@ def _tenth_table(cells: Cells) -> str:
 
 def _table_entry(cells: Cells, data: str, method: str) -> str:
     found = cells.done("table", data, method)
+    if not found and method == "mrbayes-ss" and (ladder := ss_ladder(cells, data)):
+        ngen, found = list(ladder.items())[-1]
+        return f"{entry(found)}, {ngen:,} generations"
     return entry(found) if found else cells.why_not("table", data, method)
 
 
