@@ -35,7 +35,10 @@ def growth_series(cells: Cells) -> dict[str, dict[str, list[tuple[float, float, 
 
 
 def growth(cells: Cells, picture: str) -> str:
-    text = "\n## Growth\n\nOne thread; simulated alignments (and DS1); a process for each size, so that memory is its own.\n\n"
+    text = (
+        "\n## Growth\n\nCPU seconds, one thread; simulated alignments (and DS1); a process for each size, "
+        "so that memory is its own.\n\n"
+    )
     if picture:
         text += f"![Growth](figures/{picture})\n\n"
     rows = []

@@ -97,6 +97,8 @@ def growth(series: dict[str, dict[str, list[tuple[float, float, float]]]], path:
     shown = {axis: lines for axis, lines in series.items() if any(len(points) > 1 for points in lines.values())}
     if not shown:
         return False
+    from matplotlib.ticker import NullFormatter
+
     made, axes = figure(3.4 * len(shown), len(shown))
     for ax, (axis, lines) in zip(axes, shown.items()):
         for colour, (label, points) in zip(COLOURS, lines.items()):
@@ -104,8 +106,9 @@ def growth(series: dict[str, dict[str, list[tuple[float, float, float]]]], path:
             if len(x) > 1:
                 ax.loglog(x, y, "o-", color=colour, label=f"{label} (∝ x^{exponent(x, y):.2f})", markersize=4)
         ax.set_xlabel(axis)
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.legend(frameon=False, fontsize=7)
-    axes[0].set_ylabel("seconds")
+    axes[0].set_ylabel("CPU seconds")
     save(made, path)
     return True
 
