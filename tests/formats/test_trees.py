@@ -237,3 +237,9 @@ def test_canonical_form_compares_equal():
     one = newick.read("((a:1,b:2):0.5,(c:1,d:3):1,e:1);")
     two = newick.read("(((d,c),e),(b,a));", one.taxa)
     assert np.array_equal(canonical(one).parent, canonical(two).parent)
+
+
+def test_translate_keys_may_be_names_of_other_taxa():
+    text = "#NEXUS\nbegin trees;\ntranslate 1 2, 2 3, 3 1;\ntree t = (1:1,2:2,3:3);\nend;\n"
+    tree = nexus.read_trees(text, ("1", "2", "3"))[0].tree
+    assert tree.length[:3].tolist() == [3.0, 1.0, 2.0]

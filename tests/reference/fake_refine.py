@@ -131,3 +131,8 @@ def result(state):
         n_samples=sample.n_samples,
         trace=tuple((r, i, -1010.0 + i - r, 0.5) for i in range(9) for r in range(state.settings.replicates)),
     )
+
+
+def hurried(state):
+    """There is no quicker way: the search of the stand-in is a matter of steps."""
+    return state

@@ -41,10 +41,11 @@ class Names:
         # Later entries win: exact names over other spellings, and the table of the file over both.
         self.index = {spelling: k for k, taxon in enumerate(self.taxa) for spelling in _spellings(taxon)}
         self.index.update({taxon: k for k, taxon in enumerate(self.taxa)})
+        by_name = dict(self.index)  # a key of the table may be the name of another taxon
         for key, name in (translate or {}).items():
-            if name not in self.index:
+            if name not in by_name:
                 raise TreeError(f"taxon {name!r} of the TRANSLATE table is not among the {len(self.taxa)} expected")
-            self.index[key] = self.index[name]
+            self.index[key] = by_name[name]
 
 
 def read(text: str, taxa: Sequence[str] | Names | None = None, inner_leaves: bool = False) -> Tree:
