@@ -173,18 +173,48 @@ def pareto_k(log_weights: Floats) -> float:
     values = np.sort(np.asarray(log_weights, dtype=np.float64).ravel())
     if values.size and (np.isnan(values[-1]) or values[-1] == inf):
         raise ValueError("log-weights must be numbers below infinity")
-    n_tail = int(min(0.2 * values.size, 3.0 * sqrt(values.size)))
+    n_tail = _tail_size(values.size)
     if n_tail < 5:
         return inf
     values = np.exp(values - values[-1])
     excess = values[-n_tail:] - values[-n_tail - 1]
     if excess[-1] <= 0.0:
         return 0.0
-    return _fit_generalised_pareto(excess[excess > 0.0])
+    return _fit_generalised_pareto(excess[excess > 0.0])[0]
 
 
-def _fit_generalised_pareto(excess: Floats) -> float:
-    """Shape k of a generalised Pareto law on sorted positive values (Zhang & Stephens 2009, empirical Bayes).
+def pareto_smoothed(log_weights: Floats) -> Floats:
+    """Log-weights whose largest are replaced by the quantiles of the generalised Pareto law fitted to them (one dimension).
+
+    For averages over weighted samples: a single draw of enormous weight no longer decides them. Ranks are kept, and no weight
+    exceeds the largest there was. Weights without a tail to fit are returned as they are.
+    """
+    order = np.argsort(log_weights, kind="stable")
+    values = np.asarray(log_weights, dtype=np.float64)[order]
+    n_tail = _tail_size(values.size)
+    if n_tail < 5:
+        return np.array(log_weights, dtype=np.float64)
+    top = values[-1]
+    scaled = np.exp(values[-n_tail - 1 :] - top)
+    excess = scaled[1:] - scaled[0]
+    if excess[0] <= 0.0:
+        return np.array(log_weights, dtype=np.float64)
+    k, scale = _fit_generalised_pareto(excess)
+    if not np.isfinite(k) or not np.isfinite(scale):
+        return np.array(log_weights, dtype=np.float64)
+    levels = (np.arange(1, n_tail + 1) - 0.5) / n_tail
+    stretched = -np.log1p(-levels) if abs(k) < 1e-9 else np.expm1(-k * np.log1p(-levels)) / k
+    out = np.array(log_weights, dtype=np.float64)
+    out[order[-n_tail:]] = np.minimum(np.log(scaled[0] + scale * stretched), 0.0) + top
+    return out
+
+
+def _tail_size(n_weights: int) -> int:
+    return int(min(0.2 * n_weights, 3.0 * sqrt(n_weights)))
+
+
+def _fit_generalised_pareto(excess: Floats) -> tuple[float, float]:
+    """Shape k and scale of a generalised Pareto law on sorted positive values (Zhang & Stephens 2009, empirical Bayes).
 
     The profile likelihood of theta = -k/sigma is averaged over a data-driven grid; k is then shrunk towards 1/2 with
     the weight of ten observations, which matters for short tails only.
@@ -198,8 +228,8 @@ def _fit_generalised_pareto(excess: Floats) -> float:
         log_profile = n * (np.log(-theta / shape) - shape - 1.0)
     log_profile[~np.isfinite(log_profile)] = -inf
     if not np.isfinite(log_profile.max()):
-        return inf
+        return inf, inf
     weight = normalised(log_profile)
     best = float((theta * weight).sum())
     k = float(np.log1p(-best * excess).mean())
-    return (n * k + 5.0) / (n + 10.0)
+    return (n * k + 5.0) / (n + 10.0), -k / best

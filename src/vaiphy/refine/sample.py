@@ -13,7 +13,15 @@ from scipy.stats import chi2
 
 from vaiphy.branches import gamma
 from vaiphy.branches.gamma import Correction
-from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp, normalised, pareto_k, standard_error
+from vaiphy.evidence import (
+    effective_sample_size,
+    log_mean_exp,
+    log_sum_exp,
+    normalised,
+    pareto_k,
+    pareto_smoothed,
+    standard_error,
+)
 from vaiphy.model import log_n_unrooted
 from vaiphy.rearrange import Problem, topology_hashes
 from vaiphy.refine.adapt import Replicate
@@ -147,15 +155,20 @@ def summarise(
     weights = normalised(log_weights)
     floor_share = float(weights[draws.from_floor].sum())
     trees, topology = _distinct(draws.children)
+    # The evidence rests on the weights as they are, which is unbiased; averages over trees on smoothed ones, which is steadier.
+    smooth = pareto_smoothed(log_weights)
+    own_smooth = own.copy()
+    for r in replicates:
+        own_smooth[draws.replicate == r] = pareto_smoothed(own[draws.replicate == r])
     found = Refinement(
-        TreeSample(taxa, trees, topology, draws.lengths, log_weights - log_sum_exp(log_weights), draws.replicate, own),
+        TreeSample(taxa, trees, topology, draws.lengths, smooth - log_sum_exp(smooth), draws.replicate, own_smooth),
         pooled,
         error,
         estimates,
         errors,
         effective_sample_size(log_weights),
         pareto_k(log_weights),
-        _asdsf(trees, topology, own, draws.replicate),
+        _asdsf(trees, topology, own_smooth, draws.replicate),
         elbo,
         floor_share,
         True,
