@@ -46,9 +46,9 @@ class Settings:
     replicates: int = 4
     accuracy: float = 0.05
     prior_rate: float = 10.0
-    min_ess: float = 6000.0
+    min_ess: float = 10000.0
     min_batches: int = 3
-    max_batches: int = 20
+    max_batches: int = 32
     starts: tuple[str, ...] = ("bootstrap",) * 4 + ("random",) * 2
     guard: float = 0.02
 
