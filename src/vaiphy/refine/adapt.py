@@ -35,9 +35,9 @@ TEMPERED_SHARE = 0.25
 FLOOR, SHARING = 1e-4, 500.0
 #: Found trees this far below the evidence cannot matter.
 NEGLIGIBLE = 12.0
-#: Trees whose neighbourhoods the last law is given (the more, the more trees share the weight), how far down these reach, and
-#: their share beside the draws.
-GROWN, GROWTH_MARGIN, GROWTH_SHARE = (32, 192), 9.0, 0.5
+#: Trees whose neighbourhoods the last law is given: at least and at most, and no more than this work (taxa^2 x patterns) allows;
+#: how far down these neighbourhoods reach, and their share beside the draws.
+GROWN, GROWTH_WORK, GROWTH_MARGIN, GROWTH_SHARE = (32, 192), 1.5e8, 9.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,9 @@ def _grow(replicate: Replicate, rng: np.random.Generator) -> None:
     """
     archive, pool = replicate.archive, _weigh(replicate)
     diversity = 1.0 / np.square(pool.weights).sum()
-    n_grown = int(np.clip(diversity / 4.0, *GROWN))
+    patterns = archive.problem.patterns
+    affordable = GROWTH_WORK / (patterns.n_taxa**2 * patterns.n_patterns)
+    n_grown = int(np.clip(min(diversity / 4.0, affordable), *GROWN))
     chosen = systematic(pool.weights, n_grown, rng.random())
     trees, weights = _learned(archive, pool)
     grown, shares = [trees], [weights]
