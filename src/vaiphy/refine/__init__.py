@@ -28,9 +28,9 @@ from vaiphy.topology.subsplit import SubsplitLaw
 __all__ = ["Info", "Refinement", "Settings", "State", "from_arrays", "hurried", "initialise", "result", "step"]
 
 CALIBRATIONS = 2
-#: Where more than this share of the draws are topologies of their own, each costs a fit: effective trees are then only
-#: collected for so many batches (and longer only if the accuracy asks for it).
-DIFFUSE_SHARE, DIFFUSE_BATCHES = 0.05, 8
+#: Effective trees are waited for while draws are cheap: for no more than `DIFFUSE_BATCHES` where over this share of the draws are
+#: topologies of their own (each costs a fit), and else for as many as `PATIENCE` / (taxa x patterns), if that is more.
+DIFFUSE_SHARE, DIFFUSE_BATCHES, PATIENCE = 0.05, 8, 6e5
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,10 @@ def _draw_batch(state: State, threads: int) -> State:
     _, error, log_weights = sample.evidence(draws, len(state.taxa))
     settings = state.settings
     many = sample.effective_sample_size(log_weights) >= settings.min_ess
-    enough = many or (n_batches >= DIFFUSE_BATCHES and sample.n_distinct(draws) > DIFFUSE_SHARE * len(log_weights))
+    patience = float(DIFFUSE_BATCHES)
+    if sample.n_distinct(draws) <= DIFFUSE_SHARE * len(log_weights):
+        patience = max(patience, PATIENCE / (frozen.problem.n_taxa * frozen.problem.patterns.n_patterns))
+    enough = many or n_batches >= patience
     reached = error <= settings.accuracy and enough
     done = n_batches >= settings.min_batches and (reached or n_batches >= settings.max_batches)
     return replace(state, draws=draws, n_batches=n_batches, done=done)
