@@ -1,8 +1,8 @@
 """Branch lengths given an unrooted binary topology: one Gamma per branch, matched to the branch's conditional at the mode.
 
-Independent Gammas matched to conditionals are too narrow, because neighbouring branches trade length. `learn` measures by how
-much from weighted draws, branch by branch (a branch is known by its split, whatever the topology), and `correct` widens the
-Gammas.
+Such Gammas are a little off the posterior's margins, most of all where a branch is near zero. `learn` measures by how much from
+weighted draws, branch by branch (a branch is known by its split, whatever the topology), and `correct` adjusts their means and
+variances.
 """
 
 from dataclasses import dataclass
