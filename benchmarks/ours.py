@@ -37,8 +37,8 @@ def split_frequencies(sample: TreeSample) -> dict[str, float]:
 def posterior(cell: Cell) -> dict[str, Any]:
     """The default method, step by step, with what was known after each step and at what cost.
 
-    Settings: fields of `refine.Settings`; `threads`; `seconds`, a limit of wall time after which the best answer so far counts;
-    `trace`, to keep the split frequencies after each batch.
+    Settings: fields of `refine.Settings`; `threads`; `seconds`, a limit of wall time after which the search is ended and a first
+    answer drawn, as with `vaiphy run --time-limit`; `trace`, to keep the split frequencies after each batch.
     """
     from vaiphy import posterior as posteriors
     from vaiphy import refine
@@ -53,7 +53,13 @@ def posterior(cell: Cell) -> dict[str, Any]:
     state = refine.initialise(patterns, refine.Settings(**asked), cell.seed)
     trace, ends, to_tenth = [], {}, None
     aside = 0.0  # CPU seconds spent on nothing but this trace
-    while not state.done and time.perf_counter() - begin < limit:
+    hurried = False
+    while not state.done:
+        if time.perf_counter() - begin > limit:
+            if state.draws is not None:
+                break
+            if not hurried and len(ends):
+                state, hurried = refine.hurried(state), True
         state, info = refine.step(state, threads)
         cpu, wall = time.process_time() - aside, time.perf_counter() - begin - aside
         ends[info.stage] = {"cpu": cpu, "wall": wall}
@@ -68,12 +74,10 @@ def posterior(cell: Cell) -> dict[str, Any]:
             aside += time.process_time() - spent
         trace.append(row)
     cpu, wall = time.process_time() - aside, time.perf_counter() - begin - aside
-    if state.draws is None:
-        return {"finished": False, "cpu_seconds": cpu, "wall_seconds": wall, "stages": ends, "trace": []}
     found = refine.result(state)
     summary = posteriors.summarise(found.sample)
     return {
-        "finished": state.done,
+        "finished": state.done and not hurried,
         "log_evidence": found.log_evidence,
         "std_error": found.std_error,
         "replicate_log_evidence": found.replicate_log_evidence.tolist(),

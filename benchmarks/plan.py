@@ -4,10 +4,11 @@ from benchmarks.cells import Cell
 
 DATA = tuple(f"DS{k}" for k in range(1, 9))
 ACCURACY_DATA = ("DS1", "DS4", "DS8")
-#: Generations of MrBayes's stepping stone (the paper's protocol has ten million). Short runs are sampled often, which is to
-#: MrBayes's advantage.
-SS_GENERATIONS = 1_000_000
-SS_LADDER = (100_000, 300_000, 1_000_000)
+#: MrBayes's stepping stone in the table (the paper's protocol has ten million generations). Short runs are sampled often, which
+#: is to MrBayes's advantage.
+STEPPING_STONE = {"ngen": 300_000, "samplefreq": 10, "peer": True}
+#: Further lengths and their repeats, for the time to accuracy: they show whether shorter or longer runs would be worth more.
+SS_LADDER = {100_000: 10, 1_000_000: 3}
 MCMC_GENERATIONS = 300_000
 CSMC = {
     "csmc-guided-unrooted": {"proposal": "guided", "target": "unrooted"},
@@ -53,41 +54,47 @@ def ratios() -> Cell:
     return Cell("ratios", "DS1", "ratios")
 
 
-def accuracy(repeats: int = 10, ladder: tuple[int, ...] = SS_LADDER) -> list[Cell]:
-    """Error against CPU seconds, ours and MrBayes's, on one thread."""
+def accuracy(repeats: int = 10) -> list[Cell]:
+    """Error against CPU seconds, ours and MrBayes's, on one thread; the table's stepping stones belong to it too."""
     cells = []
     for data in ACCURACY_DATA:
         cells.append(Cell("accuracy", data, "long-runs", settings=PEER))
         for k in range(min(repeats, 3)):
             cells.append(Cell("accuracy", data, "posterior", k, seed=k + 1, settings={"trace": True, "threads": 1}))
         cells.append(Cell("accuracy", data, "mrbayes-mcmc", settings={"ngen": MCMC_GENERATIONS, **PEER}))
-        for rung, ngen in enumerate(ladder if data == "DS1" else ladder[:1]):
-            for k in range(repeats):
-                settings = {"ngen": ngen, "samplefreq": 10, **PEER}
+    for rung, (ngen, most) in enumerate(SS_LADDER.items()):
+        for data in ACCURACY_DATA if rung == 0 else ACCURACY_DATA[:1]:
+            for k in range(min(repeats, most)):
+                settings = {**STEPPING_STONE, "ngen": ngen}
                 cells.append(Cell("accuracy", data, "mrbayes-ss", 100 * rung + k, seed=k + 1, settings=settings))
     return cells
 
 
 def table(repeats: int = 10) -> list[Cell]:
-    """The paper's Table 1, our methods; the repeats of VaiPhy and CSMC are inside a cell, as in the paper."""
-    cells = [Cell("table", data, "posterior", k, seed=k + 1, settings={"threads": 2}) for data in DATA for k in range(repeats)]
+    """The paper's Table 1; the repeats of VaiPhy and CSMC are inside a cell, as in the paper.
+
+    Repeats are the outer loop, so that an interrupted run has as many of every data set.
+    """
+    cells = []
     for data in DATA:
         for method, law in (("vaiphy", "spanning"), ("vaiphy-slantis", "slantis")):
             cells.append(Cell("table", data, method, settings={"repeats": 10, "law": law}))
         cells.append(Cell("table", data, "vaiphy-ensemble", settings={"repeats": 10, "components": 5}))
         for method, settings in CSMC.items():
             cells.append(Cell("table", data, method, settings={"repeats": repeats, "particles": 2048, **settings}))
-        cells += [
-            Cell("table", data, "mrbayes-ss", k, seed=k + 1, settings={"ngen": SS_GENERATIONS, **PEER}) for k in range(repeats)
-        ]
+    for k in range(repeats):
+        cells += [Cell("table", data, "posterior", k, seed=k + 1, settings={"threads": 2}) for data in DATA]
+        cells += [Cell("table", data, "mrbayes-ss", k, seed=k + 1, settings=STEPPING_STONE) for data in DATA]
     return cells
 
 
 def default_prior(repeats: int = 10) -> list[Cell]:
     """MrBayes as in the paper's script, without the branch prior: where its column came from."""
-    settings = {"ngen": 300_000, "prior": "default", **PEER}
+    settings = {**STEPPING_STONE, "prior": "default"}
     return [
-        Cell("table", data, "mrbayes-ss-default-prior", k, seed=k + 1, settings=settings) for data in DATA for k in range(repeats)
+        Cell("table", data, "mrbayes-ss-default-prior", k, seed=k + 1, settings=settings)
+        for k in range(min(repeats, 3))
+        for data in DATA
     ]
 
 
@@ -138,24 +145,19 @@ def growth(quick: bool = False) -> list[Cell]:
     for method in ("growth-likelihood", "growth-iteration"):
         cells += [Cell("growth-taxa", f"simulated-{n}x1000", method, settings={**one, "x": n}) for n in taxa]
         cells += [Cell("growth-sites", f"simulated-32x{m}", method, settings={**one, "x": m}) for m in sites]
-    if not quick:
-        cells += [
-            Cell("growth-taxa", f"simulated-{n}x1000", "posterior", settings={**one, "x": n, "seconds": 600})
-            for n in (10, 20, 50, 100)
-        ]
     cells += [Cell("growth-particles", "DS1", "growth-particles", n, settings={**one, "particles": n}) for n in counts]
     cells += [Cell("growth-samples", "DS1", "growth-samples", n, settings={**one, "samples": n}) for n in trees]
     return cells
 
 
 def truth(taxa: tuple[int, ...] = TRUTH) -> list[Cell]:
-    """Simulated alignments of 1000 sites with their true trees."""
+    """Simulated alignments of 1000 sites with their true trees; the posterior's cells also show how it grows."""
     cells = []
     for n in taxa:
         data = f"simulated-{n}x1000-1"
         cells += [
             Cell("truth", data, "bionj"),
-            Cell("truth", data, "posterior", settings={"seconds": 300}),
+            Cell("truth", data, "posterior", settings={"threads": 1, "seconds": 1200}),
             Cell("truth", data, "iqtree", settings={"ufboot": True, **PEER}),
             Cell("truth", data, "mrbayes-mcmc", settings={"ngen": 100_000, **PEER}),
         ]

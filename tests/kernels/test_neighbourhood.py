@@ -10,7 +10,7 @@ from vaiphy.kernels import binary, neighbourhood
 from vaiphy.likelihood import U_HIGH, U_LOW, log_likelihood
 from vaiphy.rearrange import Problem, topology_hashes
 from vaiphy.search import climb, neighbours
-from vaiphy.simulate import random_alignment
+from vaiphy.simulate import random_alignment, random_tree
 from vaiphy.treesample import binary_arrays
 
 RATE = 10.0
@@ -100,6 +100,28 @@ def test_three_branches_are_near_their_optimum() -> None:
     before = height(children, lengths, patterns)
     plain = np.array([height(tree, start, patterns) for tree, start in zip(trees, starts)]) - before
     assert (scores >= plain - 0.05).all()
+
+
+def test_good_places_near_the_end_of_a_long_branch_are_not_missed() -> None:
+    """Screened narrowly, a tree has the same good neighbours as when every move is optimised.
+
+    Branches are long here, so that hanging a part into the middle of one, as the screen first does, costs far more than the
+    margin even where its right place near an end is as good as the tree itself.
+    """
+    n_found = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        truth = random_tree(tuple(f"t{i}" for i in range(16)), rng, rate=6.0)
+        patterns = compress(random_alignment(truth, 1000, rng))
+        children, lengths = climb(Problem(patterns, RATE), *binary_arrays(truth))
+        found = []
+        for margin in (8.0, EVERYTHING):
+            moves, scores, spans = screened(children, lengths, patterns, margin)
+            good = scores > -8.0
+            found.append(set(topology_hashes(moved(children, lengths, moves[good], spans[good])[0]).tolist()))
+        assert found[0] == found[1]
+        n_found += len(found[1])
+    assert n_found >= 12
 
 
 def test_output_of_limited_size() -> None:

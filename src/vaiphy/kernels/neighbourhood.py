@@ -2,8 +2,8 @@
 
 Cut a branch a-w. Messages in the part that keeps w which point towards the cut are those of the whole tree; only those that
 point away from it have to be computed again, one per branch, walking outwards. Where they meet the old ones, a branch p-q is
-completely described, and the cut-off part is hung into its middle with an optimised pendant branch; where that looks
-promising, the two halves of p-q are optimised as well (the "lazy" move: nothing else is).
+completely described, and the cut-off part is hung into its middle with an optimised pendant branch (or, not far from where it
+was, to its nearer end); where that looks promising, all three branches are optimised (the "lazy" move: nothing else is).
 """
 
 import numpy as np
@@ -14,8 +14,14 @@ from vaiphy.kernels.edges import fill_below, lift, newton, sweep
 from vaiphy.kernels.logsum import weighted_log_sum
 from vaiphy.kernels.pruning import join_two
 
-# A move that scores less than `margin` by so much or less gets its three branches optimised.
-PROMISING = 6.0
+# A move that scores less than `margin` by so much or less gets its three branches optimised. It has to be much: in the middle of a
+# long branch a part may score badly whose right place, near an end, is as good as where it was.
+PROMISING = 20.0
+# Parts moved by fewer branches than this are also tried at the nearer end of the branch. If the branches between are short, the
+# move changes little, however long the branch it leads to.
+NEAR = 2
+# Where the optimisation then begins: u = exp(-4b/3) of a length of 0.0075 from that end.
+NEAR_VERTEX = 0.99
 
 
 @inlined
@@ -130,6 +136,7 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius
                     u_qr = merged
                 else:
                     u_qr = np.exp(-4.0 / 3.0 * span[q, slot_of(neighbour, q, r)])
+                at_vertex = -np.inf
                 for side in range(3):
                     p_next = neighbour[q, side]
                     if p_next == r or p_next == w:  # noqa: SIM109
@@ -148,12 +155,19 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius
                     distance[p_next] = distance[q] + 1
                     u_target = np.exp(-4.0 / 3.0 * span[q, side])
                     inner, i = (below, p_next) if parent[p_next] == q else (above, q)
+                    if at_vertex == -np.inf and distance[q] < NEAR:
+                        # Hung to q itself, which is the same for both branches that go on from q.
+                        fill_ratio_at(inner, i, u_target, away, p_next, 1.0, part, cut, product, pendant_ratio)
+                        at_vertex = score_of(pendant_ratio, counts, decay[cut], values) + prior * np.log(decay[cut]) - reference
                     u_p = np.sqrt(u_target)
                     u_q = u_p
                     fill_ratio_at(inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
                     u_a, _ = newton(pendant_ratio, 0, counts, decay[cut], prior, u_low, u_high, 2)
                     score = score_of(pendant_ratio, counts, u_a, values) + prior * np.log(u_a) - reference
-                    if -margin - PROMISING < score and score < margin:
+                    if score < at_vertex:
+                        score, u_a, u_q = at_vertex, decay[cut], NEAR_VERTEX
+                        u_p = max(u_target / u_q, u_low)
+                    if -margin - PROMISING < score and (score < margin or u_q == NEAR_VERTEX):
                         for _ in range(2):
                             fill_ratio_at(part, cut, u_a, away, p_next, u_q, inner, i, product, pendant_ratio)
                             u_p, _ = newton(pendant_ratio, 0, counts, u_p, prior, u_low, u_high, 2)
