@@ -1,10 +1,8 @@
 """`python -m benchmarks [--quick]`: measure what has not been measured, then write docs/benchmarks.md from all that has been."""
 
 import argparse
-import json
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from benchmarks import cells, plan, ratios
@@ -29,7 +27,6 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--golden", type=Path, help="folder with split frequencies of long runs (default: ../shared/golden if it is there)"
     )
-    parser.add_argument("--csmc-output", type=Path, help="take in what `python -m benchmarks.csmc DS1 ...` printed")
     parser.add_argument("--new-baseline", action="store_true", help="make the ratios measured now the baseline")
     return parser.parse_args(words)
 
@@ -48,8 +45,6 @@ def main(words: list[str] | None = None) -> int:
             record = cells.load(cell, results)
             print(f"{cell.name}: {'not run' if record is None else record['status']}")
         return 0
-    if asked.csmc_output:
-        take_csmc(asked.csmc_output, cells.RESULTS)
     status = 0
     if not asked.page_only:
         try:
@@ -64,32 +59,6 @@ def main(words: list[str] | None = None) -> int:
 
     page.write()
     return status
-
-
-def take_csmc(path: Path, results: Path) -> None:
-    """Cells of the guided CSMC from the output of its own benchmark, which has both targets in one process.
-
-    Only the summaries are known, and neither the CPU time nor the peak memory of each.
-    """
-    planned = {cell.name: cell for cell in plan.table()}
-    for line in path.read_text().splitlines():
-        for data, row in json.loads(line).items():
-            for target in ("unrooted", "rooted"):
-                cell, found = planned[f"table/{data}/csmc-guided-{target}/0"], row[target]
-                result = {
-                    "mean": found["mean"],
-                    "standard_deviation": found["sd"],
-                    "repeats": len(found["ess"]),
-                    "combined": found["combined"],
-                    "statement": found["statement"],
-                    "prepare_seconds": found["prepare_seconds"],
-                    "run_seconds": found["run_seconds"],
-                    "source": "python -m benchmarks.csmc",
-                }
-                wall = row["fit_seconds"] + found["prepare_seconds"] + found["run_seconds"] * result["repeats"]
-                record = {**asdict(cell), "status": cells.DONE, "cpu_seconds": None, "wall_seconds": wall,
-                          "peak_megabytes": None, "result": result}  # fmt: skip
-                cells.save(cell, record | cells.circumstances(), results)
 
 
 def quick(chosen: list[cells.Cell], results: Path, asked: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ from benchmarks.tables import (
     Record,
     asdsf,
     cpu_to_error,
-    entry,
     number,
     short,
     split_errors,
@@ -114,8 +113,8 @@ def tenth(cells: Cells) -> tuple[float | None, tuple[float, float, float]]:
 def ss_ladder(cells: Cells, data: str = "DS1") -> dict[int, list[Record]]:
     """Stepping-stone cells by the number of generations."""
     groups: dict[int, list[Record]] = {}
-    for record in cells.done("accuracy", data, "mrbayes-ss"):
-        groups.setdefault(record["settings"]["ngen"], []).append(record)
+    for record in cells.done("accuracy", data, "mrbayes-ss") + cells.done("table", data, "mrbayes-ss"):
+        groups.setdefault(record["settings"].get("ngen", 0), []).append(record)
     return dict(sorted(groups.items()))
 
 
@@ -220,10 +219,7 @@ def _tenth_table(cells: Cells) -> str:
 
 def _table_entry(cells: Cells, data: str, method: str) -> str:
     found = cells.done("table", data, method)
-    if not found and method == "mrbayes-ss" and (ladder := ss_ladder(cells, data)):
-        ngen, found = list(ladder.items())[-1]
-        return f"{entry(found)}, {ngen:,} generations"
-    return entry(found) if found else cells.why_not("table", data, method)
+    return spread(values_of(found)) if found else cells.why_not("table", data, method)
 
 
 def _rooted(cells: Cells, data: str) -> str:

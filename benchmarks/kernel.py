@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -119,9 +120,13 @@ def both_sides(patterns: SitePatterns, tree: Tree, folder: Path) -> dict[str, Ca
     calls: dict[str, Callable[[], float]] = {"vaiphy": ours}
     for name, flags in C_BUILDS.items():
         function = compile_c(folder, flags)
-        # The arrays are held by the closure: a pointer alone does not keep them.
-        calls[name] = lambda f=function, held=(s, us, tips, counts, work, log_scale, pending): f(*arguments)
+        # The arrays are held by the call: a pointer alone does not keep them.
+        calls[name] = partial(_call_holding, (s, us, tips, counts, work, log_scale, pending), function, arguments)
     return calls
+
+
+def _call_holding(held: Any, function: Any, arguments: tuple[Any, ...]) -> float:
+    return function(*arguments)
 
 
 def kernel_against_c(cell: Cell) -> dict[str, Any]:
@@ -149,7 +154,9 @@ def two_threads(cell: Cell) -> dict[str, Any]:
     n_trees = cell.settings.get("trees", 4000)
     parents = np.repeat(tree.parent[None], n_trees, axis=0)
     lengths = tree.length * rng.uniform(0.5, 2.0, size=(n_trees, 1))
-    calls = {str(t): lambda t=t: log_likelihoods(parents, lengths, patterns, threads=t) for t in (1, 2)}
+    calls: dict[str, Callable[[], Any]] = {
+        str(t): partial(log_likelihoods, parents, lengths, patterns, threads=t) for t in (1, 2)
+    }
     equal = bool((calls["1"]() == calls["2"]()).all())
     seconds = undisturbed(calls, cell.settings.get("rounds", 15), cell.settings.get("patience", 60.0))
     return {"trees": n_trees, "seconds": seconds, "ratio": seconds["1"] / seconds["2"], "same_numbers": equal}

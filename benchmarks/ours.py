@@ -51,7 +51,9 @@ def posterior(cell: Cell) -> dict[str, Any]:
     ready = time.process_time()
     begin = time.perf_counter()
     state = refine.initialise(patterns, refine.Settings(**asked), cell.seed)
-    trace, ends, to_tenth = [], {}, None
+    trace: list[dict[str, Any]] = []
+    ends: dict[str, dict[str, float]] = {}
+    to_tenth = None
     aside = 0.0  # CPU seconds spent on nothing but this trace
     hurried = False
     while not state.done:
@@ -67,7 +69,7 @@ def posterior(cell: Cell) -> dict[str, Any]:
             continue
         if to_tenth is None and info.std_error <= 0.1:
             to_tenth = cpu
-        row = {"cpu": cpu, "wall": wall, "log_evidence": info.log_evidence, "std_error": info.std_error}
+        row: dict[str, Any] = {"cpu": cpu, "wall": wall, "log_evidence": info.log_evidence, "std_error": info.std_error}
         if cell.settings.get("trace"):
             spent = time.process_time()
             row["splits"] = split_frequencies(refine.result(state).sample)
@@ -136,14 +138,11 @@ def nearest_joining(cell: Cell) -> dict[str, Any]:
 
 
 def fitted(cell: Cell, threads: int) -> Any:
-    """VaiPhy's fit of a cell; `law`, `iterations` and `stop` (end early when converged) are settings."""
+    """VaiPhy's fit of a cell; `law`, `stop` (end early when converged) and `fit` (further arguments of `vi.fit`) are settings."""
     from vaiphy import vi
 
-    options = {
-        "tree_law": cell.settings.get("law", "spanning"),
-        "iterations": cell.settings.get("iterations", 200),
-        "n_trees": 128,
-    }
+    options = {"tree_law": cell.settings.get("law", "spanning"), "iterations": 200, "n_trees": 128}
+    options |= cell.settings.get("fit", {})
     if not cell.settings.get("stop", True):
         options["tolerance"] = 0.0
     if cell.settings.get("tiny"):
@@ -209,21 +208,32 @@ def ensemble(cell: Cell) -> dict[str, Any]:
     }
 
 
-def combinatorial(cell: Cell) -> dict[str, Any]:
-    """CSMC: one proposal, prepared once, and independent runs with it; `proposal`, `target`, `particles` are settings."""
+def prepared(cell: Cell, threads: int, rng: np.random.Generator) -> Any:
+    """CSMC's proposal of a cell, with the VaiPhy fit that it may need; `proposal`, `target` and `look_ahead` are settings."""
+    from dataclasses import replace
+
     from vaiphy import csmc
 
-    threads, patterns, settings = threads_of(cell), data.patterns(cell.data), cell.settings
+    settings, patterns = cell.settings, data.patterns(cell.data)
+    fit = fitted(cell, threads) if settings["proposal"] in ("paper", "guided") else None
+    small = csmc.Effort(climbs=1, expansions=1, pilots=1, pilot_particles=16) if settings.get("tiny") else None
+    target = csmc.Target(settings["target"])
+    proposal: Any = csmc.make_proposal(settings["proposal"], patterns, target, rng, fit, small, threads)
+    return proposal if settings.get("look_ahead", True) else replace(proposal, look_ahead=False)
+
+
+def combinatorial(cell: Cell) -> dict[str, Any]:
+    """CSMC: one proposal, prepared once, and independent runs with it; `particles` and `repeats` are settings."""
+    from vaiphy import csmc
+
+    threads, settings = threads_of(cell), cell.settings
     tiny = settings.get("tiny")
     rng = np.random.default_rng([cell.seed, 3])
     begin = time.perf_counter()
-    target = csmc.Target(settings["target"])
-    fit = fitted(cell, threads) if settings["proposal"] in ("paper", "guided") else None
-    effort = csmc.Effort(climbs=1, expansions=1, pilots=1, pilot_particles=16) if tiny else None
-    proposal = csmc.make_proposal(settings["proposal"], patterns, target, rng.spawn(1)[0], fit, effort, threads)
-    middle = time.perf_counter()
+    proposal = prepared(cell, threads, rng.spawn(1)[0])
+    middle, cpu = time.perf_counter(), time.process_time()
     found = csmc.estimate(
-        patterns,
+        data.patterns(cell.data),
         rng=rng.spawn(1)[0],
         repeats=2 if tiny else settings.get("repeats", 10),
         target=settings["target"],
@@ -231,12 +241,38 @@ def combinatorial(cell: Cell) -> dict[str, Any]:
         n_particles=16 if tiny else settings.get("particles", 2048),
         threads=threads,
     )
-    end = time.perf_counter()
+    end, n = time.perf_counter(), len(found.log_evidences)
     return {
         "values": found.log_evidences.tolist(),
         "combined": found.combined,
         "statement": found.statement,
         "prepare_seconds": middle - begin,
-        "run_seconds": (end - middle) / len(found.log_evidences),
+        "prepare_cpu_seconds": cpu,
+        "run_seconds": (end - middle) / n,
+        "run_cpu_seconds": (time.process_time() - cpu) / n,
         "wall_seconds": end - begin,
     }
+
+
+def resampling(cell: Cell) -> dict[str, Any]:
+    """CSMC with one proposal and several thresholds of resampling (0: never, 1: at every rank)."""
+    from vaiphy import csmc
+
+    threads, settings = threads_of(cell), cell.settings
+    tiny = settings.get("tiny")
+    rng = np.random.default_rng([cell.seed, 4])
+    proposal = prepared(cell, threads, rng.spawn(1)[0])
+    values = {}
+    for threshold in settings["thresholds"]:
+        found = csmc.estimate(
+            data.patterns(cell.data),
+            rng=rng.spawn(1)[0],
+            repeats=2 if tiny else settings["repeats"],
+            target=settings["target"],
+            proposal=proposal,
+            n_particles=16 if tiny else settings.get("particles", 2048),
+            threshold=threshold,
+            threads=threads,
+        )
+        values[f"{threshold:g}"] = found.log_evidences.tolist()
+    return {"by_threshold": values}

@@ -126,7 +126,7 @@ def mcmc(cell: Cell) -> dict[str, Any]:
         done, version = run_mrbayes(cell, task + f"printfreq={ngen} diagnfreq={ngen} filename=out;", Path(name))
         taxa = data.alignment(cell.data).taxa
         trees = read_trees(Path(name) / "out.t", taxa)
-    topologies = [getattr(tree, "tree", tree).topology for tree in trees]
+    topologies = [entry.tree.topology for entry in trees]
     trace, n = [], len(topologies)
     for share in s.get("shares", [1 / 128, 1 / 64, 1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0]):
         end = max(2, round(share * n))

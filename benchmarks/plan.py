@@ -1,5 +1,7 @@
 """Which cells there are: the whole of it, and the quick form."""
 
+from typing import Any
+
 from benchmarks.cells import Cell
 
 DATA = tuple(f"DS{k}" for k in range(1, 9))
@@ -16,13 +18,39 @@ CSMC = {
     "csmc-paper-rooted": {"proposal": "paper", "target": "rooted", "law": "slantis"},
     "csmc-vanilla-rooted": {"proposal": "vanilla", "target": "rooted"},
 }
+#: Variants of VaiPhy that its page speaks of, and the data sets they are shown on: further arguments of `vi.fit`.
+PAPER_FIT = {"branch_law": "likely", "mix_probabilities": True}
+VAIPHY_VARIANTS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
+    "vaiphy-paper": (DATA, {"law": "slantis", "fit": PAPER_FIT}),
+    "vaiphy-accepted-only": (("DS1", "DS3"), {"law": "slantis", "fit": {**PAPER_FIT, "accepted_only": True}}),
+    "vaiphy-all-columns": (("DS2",), {"fit": {"min_observed": 0.0}}),
+    "vaiphy-random-start": (("DS1",), {"fit": {"initial": "random"}}),
+}
+#: Proposals of CSMC by how often is resampled.
+RESAMPLING: dict[str, dict[str, Any]] = {
+    "resampling-vanilla": {"proposal": "vanilla"},
+    "resampling-paper": {"proposal": "paper", "law": "slantis"},
+    "resampling-pairwise": {"proposal": "pairwise"},
+    "resampling-guided": {"proposal": "guided"},
+    "resampling-guided-blind": {"proposal": "guided", "look_ahead": False},
+}
 TRUTH = (10, 20, 50, 100, 200)
 PEER = {"peer": True}
 
 
 def full(repeats: int = 10) -> list[Cell]:
     """Everything; `repeats` of whatever is repeated."""
-    return [*kernels(), ratios(), *accuracy(repeats), *table(repeats), *cores(), *growth(), *truth(), *default_prior(repeats)]
+    return [
+        *kernels(),
+        ratios(),
+        *accuracy(repeats),
+        *table(repeats),
+        *variants(),
+        *cores(),
+        *growth(),
+        *truth(),
+        *default_prior(repeats),
+    ]
 
 
 def quick() -> list[Cell]:
@@ -88,6 +116,15 @@ def table(repeats: int = 10) -> list[Cell]:
     return cells
 
 
+def variants() -> list[Cell]:
+    """What single decisions in VaiPhy and CSMC are worth; they belong to the pages of these methods."""
+    cells = []
+    for method, (names, settings) in VAIPHY_VARIANTS.items():
+        cells += [Cell("variants", data, method, settings={"repeats": 10, **settings}) for data in names]
+    common = {"target": "rooted", "repeats": 5, "thresholds": [0.0, 0.5, 1.0]}
+    return cells + [Cell("variants", "DS1", method, settings={**common, **settings}) for method, settings in RESAMPLING.items()]
+
+
 def default_prior(repeats: int = 10) -> list[Cell]:
     """MrBayes as in the paper's script, without the branch prior: where its column came from."""
     settings = {**STEPPING_STONE, "prior": "default"}
@@ -137,7 +174,7 @@ def cores() -> list[Cell]:
 
 def growth(quick: bool = False) -> list[Cell]:
     one = {"threads": 1}
-    taxa = (8, 16, 32) if quick else (8, 16, 32, 64, 128, 256)
+    taxa = (8, 16, 32) if quick else (8, 16, 32, 64, 128, 256, 512)
     sites = (100, 300, 1000) if quick else (100, 1000, 10_000, 100_000)
     counts = (128, 256, 512) if quick else (256, 512, 1024, 2048, 4096)
     trees = (300, 1000) if quick else (1000, 3000, 10_000, 30_000)

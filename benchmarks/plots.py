@@ -68,7 +68,7 @@ def accuracy(cells: Cells, data: Sequence[str], path: Path, reference: dict[str,
     return True
 
 
-def _line(label: str, colour: str, style: str, marker: str = "") -> Any:
+def _line(label: str, colour: str, style: Any, marker: str = "") -> Any:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], label=label, color=colour, linestyle=style or "none", marker=marker or None, markersize=4)

@@ -54,8 +54,12 @@ def short_posterior(patterns: Any, unit: Any, seed: int) -> float:
     state = refine.initialise(patterns, refine.Settings(replicates=2, min_batches=1, max_batches=1), seed)
     total = 0.0
     while not state.done:
-        following = []
-        total += 64 * kernel.paired(lambda s=state, f=following: f.append(refine.step(s, 1)[0]), unit, 1)[0]
+        following: list[Any] = []
+
+        def one_step(state: Any = state, following: list[Any] = following) -> None:
+            following.append(refine.step(state, 1)[0])
+
+        total += 64 * kernel.paired(one_step, unit, 1)[0]
         state = following[0]
     return total
 

@@ -32,7 +32,7 @@ class Cells:
     def why_not(self, experiment: str, data: str | None = None, method: str | None = None) -> str:
         """Why there is no figure: the reason of the first that was tried, or that none was."""
         tried = [r for r in self.find(experiment, data, method) if r["status"] != DONE]
-        return tried[0].get("reason", tried[0]["status"]) if tried else NOT_RUN
+        return str(tried[0].get("reason", tried[0]["status"])) if tried else NOT_RUN
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]], left: int = 1) -> str:
@@ -64,15 +64,6 @@ def spread(values: Sequence[float], digits: int = 2) -> str:
         return NOT_RUN
     deviation = f" ± {number(stdev(values), digits)}" if len(values) > 1 else ""
     return f"{number(mean(values), digits)}{deviation} ({len(values)})"
-
-
-def entry(records: Sequence[Record], digits: int = 2) -> str:
-    """Mean ± standard deviation (repeats) of cells that hold values, or of one that holds only their summary."""
-    values = values_of(records)
-    if not values and records and "mean" in records[0]["result"]:
-        r = records[0]["result"]
-        return f"{number(r['mean'], digits)} ± {number(r['standard_deviation'], digits)} ({r['repeats']})"
-    return spread(values, digits)
 
 
 def values_of(records: Sequence[Record]) -> list[float]:

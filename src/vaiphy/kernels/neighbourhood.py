@@ -14,8 +14,8 @@ from vaiphy.kernels.edges import fill_below, lift, newton, sweep
 from vaiphy.kernels.logsum import weighted_log_sum
 from vaiphy.kernels.pruning import join_two
 
-# A move that scores less than `margin` by so much or less gets its three branches optimised. It has to be much: in the middle of a
-# long branch a part may score badly whose right place, near an end, is as good as where it was.
+# A move that scores less than `margin` by so much or less gets its three branches optimised. It has to be much: in the middle
+# of a long branch a part may score badly whose right place, near an end, is as good as where it was.
 PROMISING = 20.0
 # Parts moved by fewer branches than this are also tried at the nearer end of the branch. If the branches between are short, the
 # move changes little, however long the branch it leads to.
