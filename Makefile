@@ -24,9 +24,11 @@ docs: $(STAMP)
 	$(BIN)/sphinx-build -W -b html docs docs/_build/html
 
 bench: $(STAMP)
+	@tools/peers.sh mrbayes iqtree gcc libc6-dev
 	$(BIN)/python -m benchmarks
 
 bench-quick: $(STAMP)
+	@tools/peers.sh mrbayes iqtree gcc libc6-dev
 	$(BIN)/python -m benchmarks --quick
 
 $(STAMP): pyproject.toml

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import evidence_sections, growth_sections, plots, ratios, sections
+from benchmarks import claims, evidence_sections, growth_sections, method_sections, plots, ratios, sections
 from benchmarks.cells import RESULTS, ROOT, load_all
 from benchmarks.tables import Cells, number, table
 
@@ -11,9 +11,11 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 def write(results: Path = RESULTS, page: Path = PAGE) -> None:
-    """Write the page and its plots."""
+    """Write the page and its plots, and renew the figures in README.md and the other pages."""
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(render(results, page.parent / "figures"))
+    if page == PAGE:
+        claims.renew(Cells(load_all(results)))
 
 
 def render(results: Path, figures: Path) -> str:
@@ -29,6 +31,7 @@ def render(results: Path, figures: Path) -> str:
         evidence_sections.accuracy(
             everything, plot(figures / "bench-accuracy.svg", lambda path: _accuracy_plot(everything, path))
         ),
+        method_sections.methods(everything),
         sections.figures(
             everything, _jc_plot(figures), plot(figures / "bench-cores.svg", lambda path: _cores_plot(everything, path))
         ),

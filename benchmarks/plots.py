@@ -43,7 +43,7 @@ def accuracy(cells: Cells, data: Sequence[str], path: Path, reference: dict[str,
             if name in reference:
                 gaps = [split_errors(row["splits"], reference[name])[0] for row in trace if "splits" in row]
                 ax.plot(x[: len(gaps)], gaps, "-", color=COLOURS[2], alpha=0.6)
-        for record in cells.done("accuracy", name, "mrbayes-ss"):
+        for record in cells.done("accuracy", name, "mrbayes-ss") + cells.done("table", name, "mrbayes-ss"):
             error = abs(record["result"]["log_evidence"] - CONSENSUS[name])
             ax.plot(record["cpu_seconds"], max(error, 1e-3), "x", color=COLOURS[1])
         for record in cells.done("accuracy", name, "mrbayes-mcmc"):
