@@ -22,6 +22,10 @@ PROMISING = 20.0
 NEAR = 2
 # Where the optimisation then begins: u = exp(-4b/3) of a length of 0.0075 from that end.
 NEAR_VERTEX = 0.99
+# A move is given up as soon as so many patterns have been looked at that it scores less than even these limits by so much, its
+# branches as they are. Most moves of a large tree are thousands of log units off, and a few patterns say so.
+HOPELESS = 100.0
+BLOCK = 128
 
 
 @inlined
@@ -47,6 +51,31 @@ def score_of(ratio, counts, u, values):
     for p in range(counts.shape[0]):
         values[p] = 1.0 + u * ratio[0, p]
     return weighted_log_sum(values, counts, 0, counts.shape[0])
+
+
+@inlined
+def rough_score(first, i, u, second, j, v, part, a, u_a, counts, yardstick, limit, product, ratio, values):
+    """`fill_ratio_at` and `score_of` in one, less the yardstick, a block of patterns at a time; ends once it is below `limit`.
+
+    yardstick[k] is what the tree itself scores on block k.
+    """
+    n_patterns = ratio.shape[1]
+    total = 0.0
+    begin = 0
+    while begin < n_patterns and total >= limit:
+        width = min(BLOCK, n_patterns - begin)
+        join_two(product, 0, width, first, i, begin, u, second, j, begin, v)
+        for p in range(width):
+            o0, o1, o2, o3 = product[0, 0, p], product[0, 1, p], product[0, 2, p], product[0, 3, p]
+            l0, l1, l2, l3 = part[a, 0, begin + p], part[a, 1, begin + p], part[a, 2, begin + p], part[a, 3, begin + p]
+            both = ((o0 + o1) + (o2 + o3)) * ((l0 + l1) + (l2 + l3))
+            joint = (o0 * l0 + o1 * l1) + (o2 * l2 + o3 * l3)
+            known = 4.0 * joint / both - 1.0 if both > 0.0 else 0.0
+            ratio[0, begin + p] = known
+            values[p] = 1.0 + u_a * known
+        total += weighted_log_sum(values, counts, begin, width) - yardstick[begin // BLOCK]
+        begin += BLOCK
+    return total
 
 
 @kernel
@@ -87,6 +116,8 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius
     flat = np.ones((1, 4, n_patterns))
     pendant_ratio = np.empty((1, n_patterns))
     values = np.empty(n_patterns)
+    yardstick = np.empty((n_patterns + BLOCK - 1) // BLOCK)
+    hopeless = -margin - PROMISING - HOPELESS
     n_kept = 0
     for cut in range(1, n_vertices):
         for direction in range(2):
@@ -113,7 +144,13 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius
             from_y, i_y = (below, y) if parent[y] == w else (above, w)
             u_x, u_y = np.exp(-4.0 / 3.0 * bx), np.exp(-4.0 / 3.0 * by)
             fill_ratio_at(from_x, i_x, u_x, from_y, i_y, u_y, part, cut, product, pendant_ratio)
-            reference = score_of(pendant_ratio, counts, decay[cut], values) + prior * np.log(decay[cut])
+            reference = prior * np.log(decay[cut])
+            for begin in range(0, n_patterns, BLOCK):
+                width = min(BLOCK, n_patterns - begin)
+                for p in range(width):
+                    values[p] = 1.0 + decay[cut] * pendant_ratio[0, begin + p]
+                yardstick[begin // BLOCK] = weighted_log_sum(values, counts, begin, width)
+                reference += yardstick[begin // BLOCK]
             depth = 0
             for end in range(2):
                 near, far = (x, y) if end == 0 else (y, x)
@@ -157,13 +194,22 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius
                     inner, i = (below, p_next) if parent[p_next] == q else (above, q)
                     if at_vertex == -np.inf and distance[q] < NEAR:
                         # Hung to q itself, which is the same for both branches that go on from q.
-                        fill_ratio_at(inner, i, u_target, away, p_next, 1.0, part, cut, product, pendant_ratio)
-                        at_vertex = score_of(pendant_ratio, counts, decay[cut], values) + prior * np.log(decay[cut]) - reference
+                        at_vertex = rough_score(
+                            inner, i, u_target, away, p_next, 1.0, part, cut, decay[cut], counts, yardstick, hopeless, product,
+                            pendant_ratio, values,
+                        )  # fmt: skip
                     u_p = np.sqrt(u_target)
                     u_q = u_p
-                    fill_ratio_at(inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
-                    u_a, _ = newton(pendant_ratio, 0, counts, decay[cut], prior, u_low, u_high, 2)
-                    score = score_of(pendant_ratio, counts, u_a, values) + prior * np.log(u_a) - reference
+                    u_a = decay[cut]
+                    score = rough_score(
+                        inner, i, u_p, away, p_next, u_q, part, cut, u_a, counts, yardstick, hopeless, product, pendant_ratio,
+                        values,
+                    )  # fmt: skip
+                    if score >= hopeless:
+                        u_a, gained = newton(pendant_ratio, 0, counts, u_a, prior, u_low, u_high, 2)
+                        score += gained
+                        if score >= margin:  # about; it is kept as it is, so it has to be exact
+                            score = score_of(pendant_ratio, counts, u_a, values) + prior * np.log(u_a) - reference
                     if score < at_vertex:
                         score, u_a, u_q = at_vertex, decay[cut], NEAR_VERTEX
                         u_p = max(u_target / u_q, u_low)
