@@ -10,7 +10,8 @@ sys.path.insert(0, str(HERE / "_ext"))
 project = "VaiPhy"
 author = "The VaiPhy developers"
 version = release = installed_version("vaiphy")
-extensions = ["myst_parser", "api_pages"]
+extensions = ["myst_parser", "api_pages", "mathml"]
+html_math_renderer = "mathml"
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "readme-*.md"]
 html_theme = "furo"
