@@ -133,7 +133,8 @@ def accuracy(cells: Cells, picture: str) -> str:
     text = (
         "\n## Time to accuracy\n\nCPU seconds from the start of the process, exploration and all replicates included. "
         "MrBayes: stepping stone and MCMC with four chains,\n"
-        "Exp(10), BEAGLE (single precision) as the Debian package uses it by default.\n\n"
+        "Exp(10), BEAGLE (single precision) as the Debian package uses it by default. Errors of the log evidence are "
+        "distances from the published consensus,\nwhich is known to about 0.1 only.\n\n"
     )
     if picture:
         text += f"![Error against CPU seconds](figures/{picture})\n\n"

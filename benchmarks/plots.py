@@ -29,41 +29,43 @@ def figure(width: float, panels: int = 1, **options: Any) -> tuple[Any, Sequence
 
 
 def accuracy(cells: Cells, data: Sequence[str], path: Path, reference: dict[str, dict[str, float]]) -> bool:
-    """Error of the log evidence and of split frequencies against CPU seconds, a pair of panels for each data set."""
+    """Error of the log evidence (above) and of split frequencies (below) against CPU seconds, a column for each data set."""
     shown = [name for name in data if cells.done("accuracy", name, "posterior")]
     if not shown:
         return False
-    made, axes = figure(4.2 * len(shown), len(shown))
-    for ax, name in zip(axes, shown):
-        for record in cells.done("accuracy", name, "posterior"):
+    from matplotlib.figure import Figure
+
+    made = Figure(figsize=(3.4 * len(shown) + 0.4, 5.6), layout="constrained")
+    axes = made.subplots(2, len(shown), squeeze=False, sharey="row", sharex="col")
+    for (evidence, splits), name in zip(axes.T, shown):
+        ours, wanted = cells.done("accuracy", name, "posterior"), reference.get(name, {})
+        for record in ours:
             trace = record["result"]["trace"]
             x = [row["cpu"] for row in trace]
-            ax.plot(x, [max(abs(row["log_evidence"] - CONSENSUS[name]), 1e-3) for row in trace], "-", color=COLOURS[0], alpha=0.6)
-            ax.plot(x, [row["std_error"] for row in trace], "--", color=COLOURS[0], alpha=0.6)
-            if name in reference:
-                gaps = [split_errors(row["splits"], reference[name])[0] for row in trace if "splits" in row]
-                ax.plot(x[: len(gaps)], gaps, "-", color=COLOURS[2], alpha=0.6)
+            gaps = [max(abs(row["log_evidence"] - CONSENSUS[name]), 1e-3) for row in trace]
+            evidence.plot(x, gaps, "-", color=COLOURS[0], alpha=0.7)
+            evidence.plot(x, [row["std_error"] for row in trace], ":", color=COLOURS[0], alpha=0.7)
         for record in cells.done("accuracy", name, "mrbayes-ss") + cells.done("table", name, "mrbayes-ss"):
             error = abs(record["result"]["log_evidence"] - CONSENSUS[name])
-            ax.plot(record["cpu_seconds"], max(error, 1e-3), "x", color=COLOURS[1])
-        for record in cells.done("accuracy", name, "mrbayes-mcmc"):
-            trace = record["result"]["trace"]
-            if name in reference:
-                gaps = [split_errors(row["splits"], reference[name])[0] for row in trace]
-                ax.plot([row["cpu"] for row in trace], gaps, "s-", color=COLOURS[4], markersize=3)
-        ax.set(xscale="log", yscale="log", xlabel="CPU seconds", title=name)
-    axes[0].set_ylabel("error")
-    axes[0].legend(
-        handles=[
-            _line("ours: |log evidence − consensus|", COLOURS[0], "-"),
-            _line("ours: reported standard error", COLOURS[0], "--"),
-            _line("ours: largest split error", COLOURS[2], "-"),
-            _line("MrBayes: |stepping stone − consensus|", COLOURS[1], "", "x"),
-            _line("MrBayes: largest split error", COLOURS[4], "-", "s"),
-        ],
-        frameon=False,
-        fontsize=6.5,
-    )
+            evidence.plot(record["cpu_seconds"], max(error, 1e-3), "x", color=COLOURS[1])
+        for records, style, colour in ((ours, "-", 0), (cells.done("accuracy", name, "mrbayes-mcmc"), "s-", 1)):
+            for record in records if wanted else ():
+                rows = [row for row in record["result"]["trace"] if "splits" in row]
+                gaps = [split_errors(row["splits"], wanted)[0] for row in rows]
+                splits.plot([row["cpu"] for row in rows], gaps, style, color=COLOURS[colour], alpha=0.7, markersize=3)
+        evidence.set(xscale="log", yscale="log", title=name)
+        splits.set(xscale="log", yscale="log", xlabel="CPU seconds")
+    for ax in axes.ravel():
+        ax.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("error of the log evidence")
+    axes[1, 0].set_ylabel("largest error of a split frequency")
+    lines = [
+        _line("ours", COLOURS[0], "-"),
+        _line("ours: reported standard error", COLOURS[0], ":"),
+        _line("MrBayes: stepping stone", COLOURS[1], "", "x"),
+        _line("MrBayes: MCMC", COLOURS[1], "-", "s"),
+    ]
+    made.legend(handles=lines, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
     save(made, path)
     return True
 
