@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reference.exact import augmented_trees, brute_log_likelihood
+from reference.topologies import parents_of_edges
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels.schedule import from_parent
@@ -10,26 +11,12 @@ from vaiphy.likelihood import log_likelihoods, node_marginals
 from vaiphy.tree import Tree
 
 
-def parents_of(edges, n_vertices, root):
-    parent = np.full(n_vertices, -1, dtype=np.int32)
-    stack, seen = [root], {root}
-    while stack:
-        v = stack.pop()
-        for i, j in edges:
-            for a, b in ((i, j), (j, i)):
-                if a == v and b not in seen:
-                    parent[b] = a
-                    seen.add(b)
-                    stack.append(b)
-    return parent
-
-
 def test_every_augmented_tree_of_five_taxa_against_the_sum_over_states():
     rng = np.random.default_rng(1)
     codes = rng.choice([1, 2, 4, 8, 15, 5], size=(5, 6)).astype(np.uint8)
     patterns = SitePatterns(tuple("abcde"), codes, np.ones(6), np.arange(6))
     trees = augmented_trees(5)[::5]
-    parents = np.stack([parents_of(tree, 8, root=5 + k % 3) for k, tree in enumerate(trees)])
+    parents = np.stack([parents_of_edges(tree, 8, root=5 + k % 3) for k, tree in enumerate(trees)])
     lengths = rng.exponential(0.2, size=parents.shape)
     found = log_likelihoods(parents, lengths, patterns)
     for tree, parent, length, value in zip(trees, parents, lengths, found):

@@ -16,18 +16,24 @@ def names(n_taxa: int) -> tuple[str, ...]:
 
 def tree_of_edges(edges: Edges, n_taxa: int) -> Tree:
     """The tree with these edges, rooted at leaf 0, branches of length 0.1."""
+    n_vertices = 2 * n_taxa - 2
+    return Tree(names(n_taxa), parents_of_edges(edges, n_vertices), np.full(n_vertices, 0.1))
+
+
+def parents_of_edges(edges: Edges, n_vertices: int, root: int = 0) -> np.ndarray:
+    """The tree with these edges as an array of parents, -1 for the root."""
     around: dict[int, list[int]] = {}
     for i, j in edges:
         around.setdefault(i, []).append(j)
         around.setdefault(j, []).append(i)
-    parent = np.full(2 * n_taxa - 2, -1)
-    waiting = [0]
+    parent = np.full(n_vertices, -1, dtype=np.int32)
+    waiting = [root]
     for v in waiting:
-        for w in around[v]:
+        for w in around.get(v, ()):
             if w != parent[v]:
                 parent[w] = v
                 waiting.append(w)
-    return Tree(names(n_taxa), parent, np.full(2 * n_taxa - 2, 0.1))
+    return parent
 
 
 def all_children(n_taxa: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reference.exact import augmented_trees
+from reference.topologies import parents_of_edges
 
 from vaiphy.topology.augmented import AugmentedLaw, LeafLaw
 from vaiphy.topology.slantis import SlantisLaw
@@ -16,20 +17,6 @@ def make_law(kind, n_taxa, seed=0, spread=2.0):
     return AugmentedLaw(kind(core + core.T), LeafLaw(rng.normal(0, spread, size=(n_taxa, m))))
 
 
-def parents_of(edges, n_taxa):
-    parent = np.full(2 * n_taxa - 2, -1, dtype=np.int32)
-    stack, seen = [2 * n_taxa - 3], {2 * n_taxa - 3}
-    while stack:
-        v = stack.pop()
-        for i, j in edges:
-            for a, b in ((i, j), (j, i)):
-                if a == v and b not in seen:
-                    parent[b] = a
-                    seen.add(b)
-                    stack.append(b)
-    return parent
-
-
 def key(parent):
     return frozenset(frozenset((v, p)) for v, p in enumerate(parent) if p >= 0)
 
@@ -38,7 +25,7 @@ def key(parent):
 @pytest.mark.parametrize("n_taxa", [3, 4, 5])
 def test_density_sums_to_one_and_matches_frequencies(kind, n_taxa):
     law = make_law(kind, n_taxa)
-    every = np.stack([parents_of(tree, n_taxa) for tree in augmented_trees(n_taxa)])
+    every = np.stack([parents_of_edges(tree, 2 * n_taxa - 2, root=2 * n_taxa - 3) for tree in augmented_trees(n_taxa)])
     log_density = law.log_density(every)
     assert np.exp(log_density).sum() == pytest.approx(1.0, abs=1e-10)
     draws, log_drawn = law.sample(20_000, np.random.default_rng(1))

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.exact import spanning_trees
+from reference.topologies import parents_of_edges
 from scipy.stats import chi2
 
 from vaiphy.kernels import slantis as slantis_kernels
@@ -19,22 +20,8 @@ def random_weights(n, spread, seed):
     return weights + weights.T
 
 
-def as_parents(edges, n, root=0):
-    parent = np.full(n, -1, dtype=np.int32)
-    stack, seen = [root], {root}
-    while stack:
-        v = stack.pop()
-        for i, j in edges:
-            for a, b in ((i, j), (j, i)):
-                if a == v and b not in seen:
-                    parent[b] = a
-                    seen.add(b)
-                    stack.append(b)
-    return parent
-
-
 def all_parents(n):
-    return np.stack([as_parents(tree, n) for tree in spanning_trees(n)])
+    return np.stack([parents_of_edges(tree, n) for tree in spanning_trees(n)])
 
 
 def keys(parents):
@@ -126,8 +113,8 @@ def test_draws_are_spanning_trees_and_replay_to_their_density(n, spread, seed):
         assert (parents[:, 0] == -1).all()
         for key in keys(parents):
             assert len(key) == n - 1
-            assert (as_parents(list(key), n) >= 0).sum() == n - 1  # connected
-        moved = np.stack([as_parents(list(key), n, root=n - 1) for key in keys(parents)])
+            assert (parents_of_edges(list(key), n) >= 0).sum() == n - 1  # connected
+        moved = np.stack([parents_of_edges(list(key), n, root=n - 1) for key in keys(parents)])
         np.testing.assert_allclose(law.log_density(moved), log_density, atol=1e-9)
 
 
