@@ -194,7 +194,7 @@ def truth(taxa: tuple[int, ...] = TRUTH) -> list[Cell]:
         data = f"simulated-{n}x1000-1"
         cells += [
             Cell("truth", data, "bionj"),
-            Cell("truth", data, "posterior", settings={"threads": 1, "seconds": 900}),
+            Cell("truth", data, "posterior", settings={"threads": 1, "seconds": 1500}),
             Cell("truth", data, "iqtree", settings={"ufboot": True, **PEER}),
             Cell("truth", data, "mrbayes-mcmc", settings={"ngen": 100_000, **PEER}),
         ]
