@@ -222,25 +222,31 @@ def prepared(cell: Cell, threads: int, rng: np.random.Generator) -> Any:
     return proposal if settings.get("look_ahead", True) else replace(proposal, look_ahead=False)
 
 
-def combinatorial(cell: Cell) -> dict[str, Any]:
-    """CSMC: one proposal, prepared once, and independent runs with it; `particles` and `repeats` are settings."""
+def independent_runs(cell: Cell, proposal: Any, rng: np.random.Generator, threads: int, **options: Any) -> Any:
+    """Independent runs of CSMC with one proposal; `particles` and `repeats` are settings."""
     from vaiphy import csmc
 
-    threads, settings = threads_of(cell), cell.settings
-    tiny = settings.get("tiny")
+    tiny = cell.settings.get("tiny")
+    return csmc.estimate(
+        data.patterns(cell.data),
+        rng=rng,
+        repeats=2 if tiny else cell.settings.get("repeats", 10),
+        target=cell.settings["target"],
+        proposal=proposal,
+        n_particles=16 if tiny else cell.settings.get("particles", 2048),
+        threads=threads,
+        **options,
+    )
+
+
+def combinatorial(cell: Cell) -> dict[str, Any]:
+    """CSMC: one proposal, prepared once, and independent runs with it."""
+    threads = threads_of(cell)
     rng = np.random.default_rng([cell.seed, 3])
     begin = time.perf_counter()
     proposal = prepared(cell, threads, rng.spawn(1)[0])
     middle, cpu = time.perf_counter(), time.process_time()
-    found = csmc.estimate(
-        data.patterns(cell.data),
-        rng=rng.spawn(1)[0],
-        repeats=2 if tiny else settings.get("repeats", 10),
-        target=settings["target"],
-        proposal=proposal,
-        n_particles=16 if tiny else settings.get("particles", 2048),
-        threads=threads,
-    )
+    found = independent_runs(cell, proposal, rng.spawn(1)[0], threads)
     end, n = time.perf_counter(), len(found.log_evidences)
     return {
         "values": found.log_evidences.tolist(),
@@ -256,23 +262,11 @@ def combinatorial(cell: Cell) -> dict[str, Any]:
 
 def resampling(cell: Cell) -> dict[str, Any]:
     """CSMC with one proposal and several thresholds of resampling (0: never, 1: at every rank)."""
-    from vaiphy import csmc
-
-    threads, settings = threads_of(cell), cell.settings
-    tiny = settings.get("tiny")
+    threads = threads_of(cell)
     rng = np.random.default_rng([cell.seed, 4])
     proposal = prepared(cell, threads, rng.spawn(1)[0])
     values = {}
-    for threshold in settings["thresholds"]:
-        found = csmc.estimate(
-            data.patterns(cell.data),
-            rng=rng.spawn(1)[0],
-            repeats=2 if tiny else settings["repeats"],
-            target=settings["target"],
-            proposal=proposal,
-            n_particles=16 if tiny else settings.get("particles", 2048),
-            threshold=threshold,
-            threads=threads,
-        )
+    for threshold in cell.settings["thresholds"]:
+        found = independent_runs(cell, proposal, rng.spawn(1)[0], threads, threshold=threshold)
         values[f"{threshold:g}"] = found.log_evidences.tolist()
     return {"by_threshold": values}

@@ -19,7 +19,7 @@ from vaiphy.kernels.pruning import join_two
 PROMISING = 20.0
 # Parts moved by fewer branches than this are also tried at the nearer end of the branch. If the branches between are short, the
 # move changes little, however long the branch it leads to.
-NEAR = 2
+CLOSE = 2
 # Where the optimisation then begins: u = exp(-4b/3) of a length of 0.0075 from that end.
 NEAR_VERTEX = 0.99
 # A move is given up as soon as so many patterns have been looked at that it scores less than even these limits by so much, its
@@ -29,16 +29,21 @@ BLOCK = 128
 
 
 @inlined
-def fill_ratio_at(first, i, u, second, j, v, part, a, product, ratio):
-    """Ratio (as in `edges`) of the branch that carries part[a] where messages of first[i] (by u) and second[j] (by v) meet."""
-    n_patterns = ratio.shape[1]
-    join_two(product, 0, n_patterns, first, i, 0, u, second, j, 0, v)
-    for p in range(n_patterns):
+def fill_ratio_block(first, i, u, second, j, v, part, a, begin, width, product, ratio):
+    """`fill_ratio_at` for `width` patterns from `begin` on."""
+    join_two(product, 0, width, first, i, begin, u, second, j, begin, v)
+    for p in range(width):
         o0, o1, o2, o3 = product[0, 0, p], product[0, 1, p], product[0, 2, p], product[0, 3, p]
-        l0, l1, l2, l3 = part[a, 0, p], part[a, 1, p], part[a, 2, p], part[a, 3, p]
+        l0, l1, l2, l3 = part[a, 0, begin + p], part[a, 1, begin + p], part[a, 2, begin + p], part[a, 3, begin + p]
         both = ((o0 + o1) + (o2 + o3)) * ((l0 + l1) + (l2 + l3))
         joint = (o0 * l0 + o1 * l1) + (o2 * l2 + o3 * l3)
-        ratio[0, p] = 4.0 * joint / both - 1.0 if both > 0.0 else 0.0
+        ratio[0, begin + p] = 4.0 * joint / both - 1.0 if both > 0.0 else 0.0
+
+
+@inlined
+def fill_ratio_at(first, i, u, second, j, v, part, a, product, ratio):
+    """Ratio (as in `edges`) of the branch that carries part[a] where messages of first[i] (by u) and second[j] (by v) meet."""
+    fill_ratio_block(first, i, u, second, j, v, part, a, 0, ratio.shape[1], product, ratio)
 
 
 @inlined
@@ -64,15 +69,9 @@ def rough_score(first, i, u, second, j, v, part, a, u_a, counts, yardstick, limi
     begin = 0
     while begin < n_patterns and total >= limit:
         width = min(BLOCK, n_patterns - begin)
-        join_two(product, 0, width, first, i, begin, u, second, j, begin, v)
+        fill_ratio_block(first, i, u, second, j, v, part, a, begin, width, product, ratio)
         for p in range(width):
-            o0, o1, o2, o3 = product[0, 0, p], product[0, 1, p], product[0, 2, p], product[0, 3, p]
-            l0, l1, l2, l3 = part[a, 0, begin + p], part[a, 1, begin + p], part[a, 2, begin + p], part[a, 3, begin + p]
-            both = ((o0 + o1) + (o2 + o3)) * ((l0 + l1) + (l2 + l3))
-            joint = (o0 * l0 + o1 * l1) + (o2 * l2 + o3 * l3)
-            known = 4.0 * joint / both - 1.0 if both > 0.0 else 0.0
-            ratio[0, begin + p] = known
-            values[p] = 1.0 + u_a * known
+            values[p] = 1.0 + u_a * ratio[0, begin + p]
         total += weighted_log_sum(values, counts, begin, width) - yardstick[begin // BLOCK]
         begin += BLOCK
     return total
@@ -192,7 +191,7 @@ def screen(children, lengths, tips, counts, prior, u_low, u_high, margin, radius
                     distance[p_next] = distance[q] + 1
                     u_target = np.exp(-4.0 / 3.0 * span[q, side])
                     inner, i = (below, p_next) if parent[p_next] == q else (above, q)
-                    if at_vertex == -np.inf and distance[q] < NEAR:
+                    if at_vertex == -np.inf and distance[q] < CLOSE:
                         # Hung to q itself, which is the same for both branches that go on from q.
                         at_vertex = rough_score(
                             inner, i, u_target, away, p_next, 1.0, part, cut, decay[cut], counts, yardstick, hopeless, product,
