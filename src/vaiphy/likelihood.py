@@ -72,7 +72,7 @@ def log_likelihoods(
             us = np.exp(-4.0 / 3.0 * lengths[i])
             result[i] = pruning.log_likelihood(s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
 
-    map_threads(run, chunks(n_trees, 64), threads)
+    map_threads(run, chunks(n_trees, 16), threads)
     return result
 
 

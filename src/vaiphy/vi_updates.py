@@ -19,7 +19,7 @@ from vaiphy.parallel import chunks, map_threads
 
 Floats = NDArray[np.float64]
 #: Patterns in one piece of work.
-PATTERN_CHUNK = 2048
+PATTERN_CHUNK = 512
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,11 @@ from vaiphy import refine
 from vaiphy.alignment import MISSING, Alignment, SitePatterns, compress
 from vaiphy.model import log_n_unrooted
 from vaiphy.rearrange import topology_hashes
-from vaiphy.refine import Refinement, Settings, State, sample
+from vaiphy.refine import Refinement, Settings, State, adapt, sample
+from vaiphy.refine.explore import Archive
 from vaiphy.refine.sample import Draws
 from vaiphy.simulate import random_alignment, random_tree
+from vaiphy.topology import subsplit
 
 SMALL = Settings(replicates=2, min_batches=1, max_batches=1, min_ess=1.0, guard=0.1)
 EXACT = replace(SMALL, min_batches=5, max_batches=5)
@@ -363,3 +365,17 @@ def test_progress_never_falls() -> None:
     again, info = refine.step(state)
     assert again is state
     assert info.progress == 1.0
+
+
+def test_trees_that_the_law_neglects_are_expanded_first() -> None:
+    """By p w: a probable tree that the law gives too little first, a tree of no probability last however little it is given."""
+    trees = all_children(6)
+    law = subsplit.fit(trees[:1], np.array([1e6]))
+    by_density = np.argsort(law.log_density(trees))
+    fair, probable, hopeless, known = (int(i) for i in by_density[[-1, 40, 0, 41]])
+    archive = Archive(refine.initialise(simulated(6), SMALL, 1).problem)
+    archive.children = list(trees[[fair, probable, hopeless, known]])
+    archive.masses = [-0.1, -4.0, -30.0, -1.0]
+    archive.expanded = {3}
+    replicate = adapt.Replicate(0, archive, law=law)
+    assert adapt._neglected(replicate, 0.0) == [1, 0, 2]

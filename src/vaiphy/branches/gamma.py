@@ -82,8 +82,8 @@ def draw(
     """Lengths for each entry of `topology` (an index into the fits), and log p(X, B | topology) - log q(B | topology).
 
     `guard` mixes that much of two exponential laws (one with the Gamma's mean, and the prior) into the Gammas of small shape,
-    which bounds the weights where a Gamma vanishes and the posterior does not. On real data it costs more effective draws
-    than it saves; with a handful of sites it is needed.
+    which bounds the weights where a Gamma vanishes and the posterior does not. Guarded draws are mostly bad ones, so that it
+    should be small where many branches are guarded; with a handful of sites more is better.
     """
     lengths = np.empty((len(topology), law.shapes.shape[1]))
     log_weights = np.empty(len(topology))

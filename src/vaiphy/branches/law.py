@@ -15,7 +15,7 @@ from vaiphy.parallel import chunks, map_threads, streams
 
 Floats = NDArray[np.float64]
 #: Sizes of chunks of edges and trees; the latter is part of what a seed means.
-EDGE_CHUNK, TREE_CHUNK = 2048, 256
+EDGE_CHUNK, TREE_CHUNK = 256, 256
 
 
 @dataclass(frozen=True, eq=False)

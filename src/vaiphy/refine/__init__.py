@@ -50,7 +50,7 @@ class Settings:
     min_batches: int = 3
     max_batches: int = 32
     starts: tuple[str, ...] = ("bootstrap",) * 4 + ("random",) * 2
-    guard: float = 0.02
+    guard: float = 0.01
 
 
 @dataclass(frozen=True)

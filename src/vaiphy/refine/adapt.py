@@ -25,6 +25,8 @@ EXPANSIONS, EXPANSIONS_PER_STEP = 32, 8
 #: Log units below the tree itself within which neighbours are taken in, when exploring and between rounds.
 EXPLORE_MARGIN, ROUND_MARGIN = 8.0, 6.0
 EXPANSIONS_PER_ROUND = 8
+#: Logarithm of the weight beyond which trees are no more worth expanding.
+LARGEST_WEIGHT = 10.0
 #: Draws of a round while few of them count, and once most do.
 DRAWS_EARLY, DRAWS_LATE = 2500, 1000
 ROUNDS_POOLED = 4
@@ -129,10 +131,24 @@ def _round(replicate: Replicate, rng: np.random.Generator, threads: int) -> None
     replicate.trace.append((pool.estimate, pool.share))
     trees, weights = _learned(archive, pool)
     replicate.law = subsplit.fit(trees, weights, FLOOR, SHARING)
-    candidates = np.log(np.maximum(pool.weights, 1e-300)) + rng.gumbel(size=len(pool.weights))
-    for place in pool.drawn[np.argsort(-candidates)[:EXPANSIONS_PER_ROUND]].tolist():
-        if place not in archive.expanded:
-            explore.expand(archive, place, ROUND_MARGIN, threads)
+    for place in _neglected(replicate, pool.estimate):
+        explore.expand(archive, place, ROUND_MARGIN, threads)
+
+
+def _neglected(replicate: Replicate, estimate: float) -> list[int]:
+    """Places of the trees to expand: those that the law gives too little, by what they add to the variance of the weights.
+
+    A tree of probability p that the law gives q adds p w, with w = p / q. Around such trees there are more of them, an island
+    that draws would hit too rarely to learn it, and that would give the draw that does hit it far too much weight. A weight
+    counts up to about the number of draws: what is rarer still will not be hit.
+    """
+    archive, law = replicate.archive, replicate.law
+    assert law is not None
+    places = np.setdiff1d(np.arange(len(archive)), list(archive.expanded))
+    log_p = np.array(archive.masses)[places] - estimate
+    log_w = log_p - law.log_density(archive.stack(places))
+    worst = np.argsort(-(log_p + np.minimum(log_w, LARGEST_WEIGHT)), kind="stable")
+    return places[worst[:EXPANSIONS_PER_ROUND]].tolist()
 
 
 def _grow(replicate: Replicate, rng: np.random.Generator) -> None:

@@ -31,8 +31,9 @@ from vaiphy.treesample import TreeSample
 
 Floats = NDArray[np.float64]
 
-#: Topologies drawn by a replicate in one batch, and branch-length vectors for each.
-BATCH, LENGTHS_PER_TOPOLOGY = 1000, 4
+#: Topologies drawn by a replicate in one batch, and branch-length vectors for each: more of them where over this share of the
+#: draws are topologies of their own, since each of these costs a fit.
+BATCH, VECTORS, VECTORS_IF_DISTINCT, DISTINCT_SHARE = 1000, 4, 8, 0.3
 CALIBRATION_DRAWS = 500
 #: Splits below this frequency in every replicate do not count towards the ASDSF (as in MrBayes).
 ASDSF_MINIMUM = 0.1
@@ -105,7 +106,7 @@ def calibrate(frozen: Frozen, rng: np.random.Generator, threads: int = 1) -> Fro
     trees, topology = _distinct(children)
     base = frozen.starts.fitted(trees, threads)
     law = gamma.correct(base, trees, frozen.correction)
-    which = np.repeat(topology, LENGTHS_PER_TOPOLOGY)
+    which = np.repeat(topology, VECTORS)
     lengths, log_ratio = gamma.draw(law, trees, which, frozen.problem.patterns, frozen.problem.rate, rng, threads, frozen.guard)
     log_weights = log_ratio - _mixture(_densities(frozen, trees))[which]
     ceiling = log_mean_exp(log_weights) + 0.5 * np.log(len(log_weights))
@@ -119,15 +120,16 @@ def draw(frozen: Frozen, replicate: int, rng: np.random.Generator, threads: int 
     drawn, _, n_floor = frozen.laws[replicate].sample(BATCH, rng)
     trees, topology = _distinct(drawn)
     law = gamma.correct(frozen.starts.fitted(trees, threads), trees, frozen.correction)
-    which = np.repeat(topology, LENGTHS_PER_TOPOLOGY)
+    vectors = VECTORS_IF_DISTINCT if len(trees) > DISTINCT_SHARE * BATCH else VECTORS
+    which = np.repeat(topology, vectors)
     lengths, log_ratio = gamma.draw(law, trees, which, problem.patterns, problem.rate, rng, threads, frozen.guard)
-    log_ratio = log_ratio.reshape(BATCH, LENGTHS_PER_TOPOLOGY)
+    log_ratio = log_ratio.reshape(BATCH, vectors)
     chosen = np.argmax(log_ratio + rng.gumbel(size=log_ratio.shape), axis=1)
-    lengths = lengths.reshape(BATCH, LENGTHS_PER_TOPOLOGY, -1)[np.arange(BATCH), chosen]
+    lengths = lengths.reshape(BATCH, vectors, -1)[np.arange(BATCH), chosen]
     return Draws(
         trees[topology],
         lengths,
-        np.logaddexp.reduce(log_ratio, axis=1) - np.log(LENGTHS_PER_TOPOLOGY),
+        np.logaddexp.reduce(log_ratio, axis=1) - np.log(vectors),
         log_ratio.mean(axis=1),
         _densities(frozen, trees)[topology],
         np.full(BATCH, replicate, dtype=np.int32),
