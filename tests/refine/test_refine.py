@@ -368,14 +368,18 @@ def test_progress_never_falls() -> None:
 
 
 def test_trees_that_the_law_neglects_are_expanded_first() -> None:
-    """By p w: a probable tree that the law gives too little first, a tree of no probability last however little it is given."""
+    """By p w: a probable tree that the law gives too little first, an improbable one behind it however little it is given."""
     trees = all_children(6)
     law = subsplit.fit(trees[:1], np.array([1e6]))
     by_density = np.argsort(law.log_density(trees))
-    fair, probable, hopeless, known = (int(i) for i in by_density[[-1, 40, 0, 41]])
+    fair, probable, hopeless, known = (int(i) for i in by_density[[-1, -2, 0, -3]])
+    density = law.log_density(trees)
     archive = Archive(refine.initialise(simulated(6), SMALL, 1).problem)
-    archive.children = list(trees[[fair, probable, hopeless, known]])
-    archive.masses = [-0.1, -4.0, -30.0, -1.0]
+    archive.children = list(trees[[fair, hopeless, probable, known]])
+    # Weights e^0.1, e^17, e^8, e^8; p w would rank the second first, were its weight not more than can matter.
+    archive.masses = [density[fair] + 0.1, density[hopeless] + 17.0, density[probable] + 8.0, density[known] + 8.0]
     archive.expanded = {3}
+    p_w = [2.0 * archive.masses[i] - density[k] for i, k in ((1, hopeless), (2, probable))]
+    assert p_w[0] > p_w[1]
     replicate = adapt.Replicate(0, archive, law=law)
-    assert adapt._neglected(replicate, 0.0) == [1, 0, 2]
+    assert adapt._neglected(replicate, 0.0) == [2, 1]

@@ -25,8 +25,8 @@ EXPANSIONS, EXPANSIONS_PER_STEP = 32, 8
 #: Log units below the tree itself within which neighbours are taken in, when exploring and between rounds.
 EXPLORE_MARGIN, ROUND_MARGIN = 8.0, 6.0
 EXPANSIONS_PER_ROUND = 8
-#: Logarithm of the weight beyond which trees are no more worth expanding.
-LARGEST_WEIGHT = 10.0
+#: Logarithm of the weight from which on trees are worth expanding, and of that beyond which they are not worth more.
+NEGLECTED, LARGEST_WEIGHT = 0.5, 10.0
 #: Draws of a round while few of them count, and once most do.
 DRAWS_EARLY, DRAWS_LATE = 2500, 1000
 ROUNDS_POOLED = 4
@@ -148,7 +148,7 @@ def _neglected(replicate: Replicate, estimate: float) -> list[int]:
     log_p = np.array(archive.masses)[places] - estimate
     log_w = log_p - law.log_density(archive.stack(places))
     worst = np.argsort(-(log_p + np.minimum(log_w, LARGEST_WEIGHT)), kind="stable")
-    return places[worst[:EXPANSIONS_PER_ROUND]].tolist()
+    return places[worst[log_w[worst] > NEGLECTED][:EXPANSIONS_PER_ROUND]].tolist()
 
 
 def _grow(replicate: Replicate, rng: np.random.Generator) -> None:

@@ -5,14 +5,14 @@ mean of theirs, and one of them, chosen by weight, is kept. The branch laws are 
 draw under the mixture of all replicates is that of its topology under the mixture of their topology laws.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from vaiphy.branches import gamma
-from vaiphy.branches.gamma import Correction
+from vaiphy.branches.gamma import Correction, GammaFit
 from vaiphy.evidence import (
     effective_sample_size,
     log_mean_exp,
@@ -35,6 +35,8 @@ Floats = NDArray[np.float64]
 #: draws are topologies of their own, since each of these costs a fit.
 BATCH, VECTORS, VECTORS_IF_DISTINCT, DISTINCT_SHARE = 1000, 4, 8, 0.3
 CALIBRATION_DRAWS = 500
+#: Topologies whose Gammas are kept, at most.
+MOST_FITS = 20_000
 #: Splits below this frequency in every replicate do not count towards the ASDSF (as in MrBayes).
 ASDSF_MINIMUM = 0.1
 PARETO_LIMIT, ASDSF_LIMIT, FLOOR_LIMIT = 0.7, 0.02, 0.05
@@ -42,13 +44,18 @@ PARETO_LIMIT, ASDSF_LIMIT, FLOOR_LIMIT = 0.7, 0.02, 0.05
 
 @dataclass(frozen=True)
 class Frozen:
-    """What is drawn from: a topology law per replicate; where a split's branch starts; corrected and guarded Gammas."""
+    """What is drawn from: a topology law per replicate; where a split's branch starts; corrected and guarded Gammas.
+
+    `fits` are the Gammas found so far, before correction, by the bytes of `children`: they depend on these and the starts
+    alone, so that each topology is fitted once.
+    """
 
     problem: Problem
     laws: tuple[SubsplitLaw, ...]
     starts: Archive
     correction: Correction = gamma.NO_CORRECTION
     guard: float = 0.0
+    fits: dict[bytes, GammaFit] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ def calibrate(frozen: Frozen, rng: np.random.Generator, threads: int = 1) -> Fro
     """Correct the Gammas from weighted draws. Weights are truncated, for steadiness; these draws are used for nothing else."""
     children = np.concatenate([law.sample(CALIBRATION_DRAWS, rng)[0] for law in frozen.laws])
     trees, topology = _distinct(children)
-    base = frozen.starts.fitted(trees, threads)
+    base = _fitted(frozen, trees, threads)
     law = gamma.correct(base, trees, frozen.correction)
     which = np.repeat(topology, VECTORS)
     lengths, log_ratio = gamma.draw(law, trees, which, frozen.problem.patterns, frozen.problem.rate, rng, threads, frozen.guard)
@@ -119,7 +126,7 @@ def draw(frozen: Frozen, replicate: int, rng: np.random.Generator, threads: int 
     problem = frozen.problem
     drawn, _, n_floor = frozen.laws[replicate].sample(BATCH, rng)
     trees, topology = _distinct(drawn)
-    law = gamma.correct(frozen.starts.fitted(trees, threads), trees, frozen.correction)
+    law = gamma.correct(_fitted(frozen, trees, threads), trees, frozen.correction)
     vectors = VECTORS_IF_DISTINCT if len(trees) > DISTINCT_SHARE * BATCH else VECTORS
     which = np.repeat(topology, vectors)
     lengths, log_ratio = gamma.draw(law, trees, which, problem.patterns, problem.rate, rng, threads, frozen.guard)
@@ -249,6 +256,20 @@ def _asdsf(trees: NDArray[np.int32], topology: NDArray[np.int32], own: Floats, r
         frequency[r] = np.bincount(index.ravel(), weights=np.repeat(by_tree, keys.shape[1]), minlength=len(unique))
     counted = frequency[:, frequency.max(axis=0) >= ASDSF_MINIMUM] if len(unique) else frequency
     return float(counted.std(axis=0, ddof=1).mean()) if counted.size else 0.0
+
+
+def _fitted(frozen: Frozen, trees: NDArray[np.int32], threads: int) -> GammaFit:
+    """The trees' Gammas; those not met before are fitted, and kept while there is room."""
+    keys = [tree.tobytes() for tree in trees]
+    known = [frozen.fits.get(key) for key in keys]
+    new = [i for i, fit in enumerate(known) if fit is None]
+    if new:
+        fresh = frozen.starts.fitted(np.ascontiguousarray(trees[new]), threads)
+        for row, i in enumerate(new):
+            known[i] = fit = GammaFit(fresh.modes[row], fresh.shapes[row], fresh.rates[row], fresh.masses[row])
+            if len(frozen.fits) < MOST_FITS:
+                frozen.fits[keys[i]] = fit
+    return GammaFit(*(np.array([getattr(fit, f.name) for fit in known]) for f in fields(GammaFit)))
 
 
 def _densities(frozen: Frozen, trees: NDArray[np.int32]) -> Floats:
