@@ -40,7 +40,7 @@ def introduction(cells: Cells) -> str:
         "measurement in a process of its\n"
         "own; interrupted, it goes on where it was. `make bench-quick` takes a few minutes. Numbers in brackets are "
         'repeats; "not run" is what it says.\n'
-        " Compilation is never counted (the compiled cache is warm); starting Python and loading the compiled code is.\n\n"
+        "Compilation is never counted (the compiled cache is warm); starting Python and loading the compiled code is.\n\n"
         f"- Machine: {'; '.join(machines) or '–'}. It was shared with other work, so that CPU seconds mean more than "
         "wall seconds.\n"
         f"- Versions: {', '.join(packages) or '–'}; {', '.join(programs) or 'no other programs'}.\n"
