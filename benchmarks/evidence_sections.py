@@ -100,11 +100,14 @@ def default_prior(cells: Cells) -> str:
 
 
 def tenth(cells: Cells) -> tuple[float | None, tuple[float, float, float]]:
-    """CPU seconds to a standard error of 0.1 on DS1: ours, and MrBayes's at its most favourable run length."""
+    """CPU seconds to a standard error of 0.1 on DS1: ours, and MrBayes's at its most favourable run length.
+
+    Lengths with fewer than five runs do not count: a standard deviation of three may be ten times too small.
+    """
     found = cells.done("accuracy", "DS1", "posterior")
     ours = [r["result"]["cpu_seconds_to_tenth"] for r in found if r["result"].get("cpu_seconds_to_tenth")]
     rungs = [
-        cpu_to_error([r["cpu_seconds"] for r in group], values_of(group)) for group in ss_ladder(cells).values() if len(group) > 2
+        cpu_to_error([r["cpu_seconds"] for r in group], values_of(group)) for group in ss_ladder(cells).values() if len(group) > 4
     ]
     best = min(rungs, key=lambda rung: rung[1], default=(float("nan"),) * 3)
     return (mean(ours) if ours else None), best

@@ -10,7 +10,7 @@ ACCURACY_DATA = ("DS1", "DS4", "DS8")
 #: is to MrBayes's advantage.
 STEPPING_STONE = {"ngen": 300_000, "samplefreq": 10, "peer": True}
 #: Further lengths and their repeats, for the time to accuracy: they show whether shorter or longer runs would be worth more.
-SS_LADDER = {100_000: 10, 1_000_000: 3}
+SS_LADDER = {100_000: 10, 1_000_000: 5}
 MCMC_GENERATIONS = 300_000
 CSMC = {
     "csmc-guided-unrooted": {"proposal": "guided", "target": "unrooted"},
