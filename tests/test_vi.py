@@ -145,16 +145,23 @@ def test_weights_are_unbiased_for_the_exact_evidence(tree_law, branch_law, codes
     assert ratios.std() / np.sqrt(len(ratios)) < 0.05
 
 
-def test_the_mixture_of_fits_is_unbiased_on_five_taxa():
+@pytest.fixture(scope="module")
+def five_taxa():
+    """Site patterns of five taxa and their exact log evidence."""
+    codes = np.array([[1, 2], [1, 2], [4, 2], [4, 1], [4, 1]], dtype=np.uint8)
+    return make_patterns(codes), log_evidence(augmented_trees(5), codes)
+
+
+def fits_from_several_starts(patterns, **options):
+    starts = enumerate(["bionj", "random", "random"])
+    return [vi.fit(patterns, initial=initial, rng=np.random.default_rng(seed), **options) for seed, initial in starts]
+
+
+def test_the_mixture_of_fits_is_unbiased_on_five_taxa(five_taxa):
     """A single fit knows one naming of the three internal vertices, and its mean weight is right only after millions of draws;
     the mixture of fits under all their namings has weights with a small variance."""
-    codes = np.array([[1, 2], [1, 2], [4, 2], [4, 1], [4, 1]], dtype=np.uint8)
-    exact = log_evidence(augmented_trees(5), codes)
-    patterns = make_patterns(codes)
-    fits = [
-        vi.fit(patterns, initial=initial, prior_share=0.3, iterations=3, rng=np.random.default_rng(seed))
-        for seed, initial in enumerate(["bionj", "random", "random"])
-    ]
+    patterns, exact = five_taxa
+    fits = fits_from_several_starts(patterns, prior_share=0.3, iterations=3)
     named = [
         replace(fit, ancestral=np.ascontiguousarray(fit.ancestral[list(names)]))
         for fit in fits
@@ -167,13 +174,9 @@ def test_the_mixture_of_fits_is_unbiased_on_five_taxa():
     assert abs(ratios.mean() - 1.0) < 4 * error
 
 
-def test_miselbo_of_several_fits():
-    codes = np.array([[1, 2], [1, 2], [4, 2], [4, 1], [4, 1]], dtype=np.uint8)
-    exact = log_evidence(augmented_trees(5), codes)
-    fits = [
-        vi.fit(make_patterns(codes), initial=initial, prior_share=0.05, rng=np.random.default_rng(seed))
-        for seed, initial in enumerate(["bionj", "random", "random"])
-    ]
+def test_miselbo_of_several_fits(five_taxa):
+    patterns, exact = five_taxa
+    fits = fits_from_several_starts(patterns, prior_share=0.05)
     single = evidence.iwelbo(fits[0], 2000, 5, rng=np.random.default_rng(5))
     mixed = evidence.miselbo(fits, 2000, 5, rng=np.random.default_rng(5))
     assert mixed.n_samples == 6000

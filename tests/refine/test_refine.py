@@ -371,9 +371,8 @@ def test_trees_that_the_law_neglects_are_expanded_first() -> None:
     """By p w: a probable tree that the law gives too little first, an improbable one behind it however little it is given."""
     trees = all_children(6)
     law = subsplit.fit(trees[:1], np.array([1e6]))
-    by_density = np.argsort(law.log_density(trees))
-    fair, probable, hopeless, known = (int(i) for i in by_density[[-1, -2, 0, -3]])
     density = law.log_density(trees)
+    fair, probable, hopeless, known = np.argsort(density)[[-1, -2, 0, -3]].tolist()
     archive = Archive(refine.initialise(simulated(6), SMALL, 1).problem)
     archive.children = list(trees[[fair, hopeless, probable, known]])
     # Weights e^0.1, e^17, e^8, e^8; p w would rank the second first, were its weight not more than can matter.
