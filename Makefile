@@ -4,16 +4,29 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all lint docs bench bench-quick clean
+.PHONY: demo test test-all test-oldest fuzz kills lint docs bench bench-quick clean
 
 demo: $(STAMP)
-	$(BIN)/vaiphy run DS1 --prefix demo/DS1 --seed 1 --redo
+	$(BIN)/vaiphy run DS1 --model JC --prefix demo/DS1 --seed 1 --redo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow"
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest
+
+# With the oldest versions of everything that pyproject.toml allows, in an environment of its own.
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tools/oldest.txt --editable ".[test]"
+	.venv-oldest/bin/python -m pytest -m "not slow"
+
+# Minutes each: damaged and random inputs at every reader; runs killed at random moments, which must end with the same result.
+fuzz: $(STAMP)
+	$(BIN)/python tools/fuzz.py --seconds $(or $(SECONDS),180)
+
+kills: $(STAMP)
+	$(BIN)/python tools/kills.py --kills $(or $(KILLS),100)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -35,7 +48,9 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "VaiPhy needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,lint,docs]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[interop]" \
+	  || echo "not all libraries that results are converted to could be installed; the tests of the others are skipped" >&2
 	@touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) demo docs/_build build dist
+	rm -rf $(VENV) .venv-oldest demo docs/_build build dist

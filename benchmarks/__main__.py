@@ -66,7 +66,7 @@ def quick(chosen: list[cells.Cell], results: Path, asked: argparse.Namespace) ->
     for cell in chosen:
         record = cells.load(cell, results)
         if record is not None and record.get("machine") != cells.machine():
-            cell.path(results).unlink()
+            cells.forget(cell, results)
     judged = [cell for cell in chosen if cell.experiment == "ratios"]
     rest = [cell for cell in chosen if cell.experiment != "ratios"]
     records = cells.run_all(judged, results, redo=True)

@@ -1,8 +1,8 @@
-"""A cell is one measurement (experiment x data set x method x repeat), kept as one JSON file.
+"""A cell is one measurement (experiment x data set x method x repeat), kept as one line of its experiment's file (`records`).
 
 Each cell is measured in a process of its own, so that CPU time and peak memory are its own. A cell that is present is not
-measured again; its file appears whole or not at all, so that an interrupted run goes on where it was. A cell whose program is
-absent is kept with the reason and tried again next time.
+measured again, so that an interrupted run goes on where it was. A cell whose program is absent is kept with the reason and
+tried again next time.
 
 This module and whatever the main process imports stay free of numpy and numba: a small parent keeps the children's figures clean.
 """
@@ -24,6 +24,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from benchmarks import records
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -53,28 +55,24 @@ class Cell:
         return f"{self.experiment}/{self.data}/{self.method}/{self.repeat}"
 
     def path(self, results: Path = RESULTS) -> Path:
-        return results / self.experiment / self.data / self.method / f"{self.repeat}.json"
+        """The file that its record is in, among those of its experiment."""
+        return results / f"{self.experiment}.jsonl"
 
 
 def load(cell: Cell, results: Path = RESULTS) -> dict[str, Any] | None:
-    """What is known of a cell: None if it was never measured. A file that cannot be read counts as never measured."""
-    try:
-        return json.loads(cell.path(results).read_text())
-    except (OSError, ValueError):
-        return None
+    """What is known of a cell: None if it was never measured."""
+    return records.read(cell.path(results)).get(records.identity(asdict(cell)))
 
 
 def load_all(results: Path = RESULTS) -> list[dict[str, Any]]:
-    """Every cell in a folder of results (EXPERIMENT/DATA/METHOD/REPEAT.json), in the order of their names."""
-    records = []
-    for path in sorted(results.glob("*/*/*/*.json")):
-        try:
-            record = json.loads(path.read_text())
-        except ValueError:
-            continue
-        if isinstance(record, dict) and "experiment" in record:
-            records.append(record)
-    return records
+    """Every cell in a folder of results (EXPERIMENT.jsonl), in the order of their names."""
+    found = [record for path in sorted(results.glob("*.jsonl")) for record in records.read(path).values()]
+    return sorted(found, key=records.identity)
+
+
+def forget(cell: Cell, results: Path = RESULTS) -> None:
+    """As if the cell had never been measured."""
+    records.discard(cell.path(results), asdict(cell))
 
 
 def wanted(cell: Cell, record: dict[str, Any] | None, redo: bool = False, stale: bool = False) -> bool:
@@ -134,12 +132,8 @@ def _run(command: list[str], timeout: float) -> tuple[int | None, str]:
 
 
 def save(cell: Cell, record: dict[str, Any], results: Path = RESULTS) -> None:
-    """Write a cell's file whole or not at all."""
-    path = cell.path(results)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")
-    new.write_text(json.dumps(record, indent=1) + "\n")
-    new.replace(path)
+    """Keep what was found of a cell, in place of what was known before."""
+    records.append(cell.path(results), record)
 
 
 def run_all(
@@ -147,7 +141,7 @@ def run_all(
 ) -> list[dict[str, Any]]:
     """Measure the cells that are wanted, one after another; returns the records of all."""
     todo = list(cells)
-    records = []
+    found = []
     warm: set[str] = set()
     for number, cell in enumerate(todo, 1):
         record = load(cell, results)
@@ -157,8 +151,8 @@ def run_all(
             record = measure(cell, results, timeout)
             said = record.get("reason") or f"{record['wall_seconds']:.1f} s"
             print(f"[{number}/{len(todo)}] {cell.name}: {record['status']}, {said}", file=sys.stderr, flush=True)
-        records.append(record)
-    return records
+        found.append(record)
+    return found
 
 
 def warm_up(cell: Cell, warm: set[str]) -> None:

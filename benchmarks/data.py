@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 
-from vaiphy import datasets, simulate
+from vaiphy import datasets
 from vaiphy.alignment import Alignment, SitePatterns, compress
-from vaiphy.tree import Tree
+from vaiphy.models import simulate
+from vaiphy.trees.tree import Tree
 
 
 def alignment(name: str) -> Alignment:

@@ -25,7 +25,7 @@ TABLE_METHODS = {
     "csmc-guided-rooted": "guided CSMC, rooted",
     "csmc-paper-rooted": "φ-CSMC (paper), rooted",
     "csmc-vanilla-rooted": "vanilla CSMC, rooted",
-    "vaiphy": "VaiPhy, exact law",
+    "vaiphy": "VaiPhy, exact distribution",
     "vaiphy-slantis": "VaiPhy, SLANTIS",
     "vaiphy-ensemble": "VaiPhy ensemble",
 }

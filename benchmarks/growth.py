@@ -24,7 +24,7 @@ def best_of(work: Callable[[], Any], rounds: int = 3) -> float:
 def likelihood(cell: Cell) -> dict[str, Any]:
     """One log-likelihood, one thread (64 at a time)."""
     from vaiphy.likelihood import log_likelihoods
-    from vaiphy.start import bionj, jc_distances
+    from vaiphy.search.starts import bionj, jc_distances
 
     patterns = data.patterns(cell.data)
     tree = bionj(jc_distances(patterns), patterns.taxa)
@@ -33,7 +33,7 @@ def likelihood(cell: Cell) -> dict[str, Any]:
 
 
 def iteration(cell: Cell) -> dict[str, Any]:
-    """One iteration of VaiPhy with the exact tree law."""
+    """One iteration of VaiPhy with the exact tree distribution."""
     from vaiphy import vi
 
     patterns, threads, rng = data.patterns(cell.data), threads_of(cell), np.random.default_rng(cell.seed)
@@ -60,7 +60,7 @@ def particles(cell: Cell) -> dict[str, Any]:
 
 
 def samples(cell: Cell) -> dict[str, Any]:
-    """Weighing `samples` trees of a fitted VaiPhy law."""
+    """Weighing `samples` trees of a fitted VaiPhy distribution."""
     threads = threads_of(cell)
     fit = fitted(cell, threads)
     n = 10 if cell.settings.get("tiny") else cell.settings["samples"]

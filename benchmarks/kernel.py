@@ -24,9 +24,9 @@ from benchmarks.cells import Absent, Cell
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import pruning
 from vaiphy.likelihood import log_likelihood, log_likelihoods, optimise, schedule
-from vaiphy.model import decay
-from vaiphy.start import bionj, jc_distances
-from vaiphy.tree import Tree
+from vaiphy.models.jc69 import decay
+from vaiphy.search.starts import bionj, jc_distances
+from vaiphy.trees.tree import Tree
 
 SOURCE = Path(__file__).with_name("kernel.c")
 #: The two logarithms the C side is built with; it is judged by its better one.

@@ -9,8 +9,8 @@ from benchmarks.tables import NOT_RUN, Cells, number, short, spread, table, valu
 VARIANTS = {
     "vaiphy-paper": "SLANTIS, closed-form lengths in training, mixed probabilities, JC sampler (closest to the paper)",
     "vaiphy-accepted-only": "the same with SLANTIS's density as printed in the paper",
-    "vaiphy-all-columns": "exact law, nearly empty columns inform the proposals too",
-    "vaiphy-random-start": "exact law, from a random q(Z)",
+    "vaiphy-all-columns": "exact distribution, nearly empty columns inform the proposals too",
+    "vaiphy-random-start": "exact distribution, from a random q(Z)",
 }
 PROPOSALS = {
     "resampling-vanilla": "vanilla",
@@ -48,7 +48,7 @@ def vaiphy_table(cells: Cells) -> str:
         row = [data, number(paper[0]) if paper else "not given", _entry(cells, "table", data, "vaiphy"), gain]
         row += [_entry(cells, "table", data, "vaiphy-slantis"), _entry(cells, "variants", data, "vaiphy-paper")]
         rows.append(row)
-    return table(["", "paper", "exact law", "better by", "SLANTIS", "closest to the paper"], rows)
+    return table(["", "paper", "exact", "better by", "SLANTIS", "closest to the paper"], rows)
 
 
 def variants_table(cells: Cells) -> str:
@@ -69,7 +69,7 @@ def speed_table(cells: Cells) -> str:
     unit = against[0]["result"]["seconds"]["vaiphy"] if against else None
     rows = []
     for what, method, part in (
-        ("200 iterations, exact law", "vaiphy", "fit_seconds"),
+        ("200 iterations, exact distribution", "vaiphy", "fit_seconds"),
         ("200 iterations, SLANTIS", "vaiphy-slantis", "fit_seconds"),
         ("3,000 weighted trees", "vaiphy", "weigh_seconds"),
     ):

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks import data
 from benchmarks.cells import Cell
 from vaiphy.parallel import available_threads
-from vaiphy.treesample import TreeSample
+from vaiphy.trees.sample import TreeSample
 
 #: Splits below this frequency are not kept in the raw results.
 RARE = 0.005
@@ -24,7 +24,7 @@ def threads_of(cell: Cell) -> int:
 
 def split_frequencies(sample: TreeSample) -> dict[str, float]:
     """Frequency of each non-trivial split, keyed by the side without the first taxon as a hexadecimal bit set."""
-    from vaiphy.splitsample import from_sample
+    from vaiphy.trees.splits import from_sample
 
     found = from_sample(sample)
     return {
@@ -37,67 +37,76 @@ def split_frequencies(sample: TreeSample) -> dict[str, float]:
 def posterior(cell: Cell) -> dict[str, Any]:
     """The default method, step by step, with what was known after each step and at what cost.
 
-    Settings: fields of `refine.Settings`; `threads`; `seconds`, a limit of wall time after which the search is ended and a first
-    answer drawn, as with `vaiphy run --time-limit`; `trace`, to keep the split frequencies after each batch.
+    Settings: `model` (JC if none is named); fields of `posterior.settings.Settings`; `threads`; `seconds`, a limit of wall time
+    after which learning is ended and a first answer drawn, as with `vaiphy run --time-limit`; `trace`, to keep the split
+    frequencies after each bridge.
     """
-    from vaiphy import posterior as posteriors
-    from vaiphy import refine
+    from vaiphy.posterior import drawing, progress, results, states
+    from vaiphy.posterior.settings import Settings
+    from vaiphy.summary import posterior as posteriors
+    from vaiphy.target import target_of
 
-    asked = {k: v for k, v in cell.settings.items() if k in refine.Settings.__dataclass_fields__}
+    asked = {k: v for k, v in cell.settings.items() if k in Settings.__dataclass_fields__}
     if cell.settings.get("tiny"):
-        asked |= {"max_batches": 1, "min_batches": 1, "replicates": 2}
+        asked |= {"max_bridges": 2, "replicates": 2, "min_particles": 64, "max_particles": 64}
     threads, limit = threads_of(cell), cell.settings.get("seconds", float("inf"))
     patterns = data.patterns(cell.data)
+    target = target_of(patterns, cell.settings.get("model", "JC"))
     ready = time.process_time()
     begin = time.perf_counter()
-    state = refine.initialise(patterns, refine.Settings(**asked), cell.seed)
+    state = states.initialise(target, Settings(**asked), cell.seed)
     trace: list[dict[str, Any]] = []
     ends: dict[str, dict[str, float]] = {}
     to_tenth = None
     aside = 0.0  # CPU seconds spent on nothing but this trace
-    hurried = False
+    hurried, bridges = False, 0
     while not state.done:
         if time.perf_counter() - begin > limit:
-            if state.draws is not None:
+            if state.drawing is not None and state.drawing.drawn:
                 break
-            if not hurried and len(ends):
-                state, hurried = refine.hurried(state), True
-        state, info = refine.step(state, threads)
+            if not hurried and any(replicate.rounds for replicate in state.replicates):
+                state, hurried = states.hurried(state), True
+        state = states.step(state, threads)
+        info = progress.describe(state)
         cpu, wall = time.process_time() - aside, time.perf_counter() - begin - aside
         ends[info.stage] = {"cpu": cpu, "wall": wall}
-        if not np.isfinite(info.std_error):
+        drawn = 0 if state.drawing is None else len(state.drawing.drawn)
+        if drawn == bridges or not np.isfinite(info.std_error):
             continue
-        if to_tenth is None and info.std_error <= 0.1:
+        bridges = drawn
+        if to_tenth is None and bridges > 1 and info.std_error <= 0.1:
             to_tenth = cpu
         row: dict[str, Any] = {"cpu": cpu, "wall": wall, "log_evidence": info.log_evidence, "std_error": info.std_error}
         if cell.settings.get("trace"):
             spent = time.process_time()
-            row["splits"] = split_frequencies(refine.result(state).sample)
+            row["splits"] = split_frequencies(results.result(state).sample)
             aside += time.process_time() - spent
         trace.append(row)
     cpu, wall = time.process_time() - aside, time.perf_counter() - begin - aside
-    found = refine.result(state)
+    found = results.result(state)
     summary = posteriors.summarise(found.sample)
+    assert state.drawing is not None
     return {
         "finished": state.done and not hurried,
         "log_evidence": found.log_evidence,
         "std_error": found.std_error,
-        "replicate_log_evidence": found.replicate_log_evidence.tolist(),
-        "ess": found.ess,
-        "pareto_k": found.pareto_k,
-        "asdsf": found.asdsf,
-        "elbo": found.elbo,
-        "trust_ok": found.trust_ok,
+        "replicate_log_evidence": found.bridges.tolist(),
+        "ess": found.effective,
+        "pareto_k": float("nan"),
+        "asdsf": drawing.split_deviation(state.drawing),
+        "elbo": found.bounds["LB-1"],
+        "bounds": found.bounds,
+        "diagnostics": found.diagnostics,
+        "trust_ok": found.converged,
         "reasons": list(found.reasons),
-        "n_samples": found.n_samples,
+        "n_samples": found.sample.n_samples,
         "n_topologies": found.sample.n_topologies,
         "cpu_seconds": cpu,
         "wall_seconds": wall,
         "cpu_seconds_of_start": ready,
         "cpu_seconds_to_tenth": to_tenth,
         "stages": ends,
-        "parameters": law_parameters(state),
-        "rooted_shift": rooted_shift(found.sample, asked.get("prior_rate", 10.0)),
+        "rooted_shift": rooted_shift(found.sample, 10.0),
         "splits": split_frequencies(found.sample),
         "trace": trace,
         **distance_to_truth(cell.data, summary.majority),
@@ -108,14 +117,6 @@ def rooted_shift(sample: TreeSample, rate: float) -> float:
     """log Z of rooted trees minus log Z of unrooted ones: log E[rate * tree length / (2n - 3)]."""
     total = sample.lengths[:, 1:].sum(axis=1)
     return float(np.log((sample.weights * total).sum() * rate / (2 * sample.n_taxa - 3)))
-
-
-def law_parameters(state: Any) -> int:
-    """Numbers learned by the posterior's laws: probabilities of subsplits, and means and corrections of splits' Gammas."""
-    if state.frozen is None:
-        return 0
-    laws = sum(sum(a.size for a in law.to_arrays().values() if a.dtype == np.float64) for law in state.frozen.laws)
-    return int(laws + len(state.frozen.starts.split_length) + 2 * len(state.frozen.correction.keys))
 
 
 def distance_to_truth(name: str, tree: Any) -> dict[str, Any]:
@@ -129,7 +130,7 @@ def distance_to_truth(name: str, tree: Any) -> dict[str, Any]:
 
 def nearest_joining(cell: Cell) -> dict[str, Any]:
     """The BIONJ tree."""
-    from vaiphy.start import bionj, jc_distances
+    from vaiphy.search.starts import bionj, jc_distances
 
     patterns = data.patterns(cell.data)
     begin = time.perf_counter()
@@ -152,7 +153,7 @@ def fitted(cell: Cell, threads: int) -> Any:
 
 def vaiphy(cell: Cell) -> dict[str, Any]:
     """VaiPhy's IWELBO as the paper reports it: one fit, L trees, so many repeats."""
-    from vaiphy.evidence import iwelbo
+    from vaiphy.summary.evidence import iwelbo
 
     threads, repeats = threads_of(cell), cell.settings.get("repeats", 10)
     n_samples = 10 if cell.settings.get("tiny") else cell.settings.get("samples", 3000)
@@ -179,7 +180,7 @@ def vaiphy(cell: Cell) -> dict[str, Any]:
 def ensemble(cell: Cell) -> dict[str, Any]:
     """MISELBO of independent fits: one from BIONJ, the others from bootstrapped trees, their vertices matched."""
     from vaiphy import vi
-    from vaiphy.evidence import miselbo
+    from vaiphy.summary.evidence import miselbo
 
     threads, patterns = threads_of(cell), data.patterns(cell.data)
     tiny = cell.settings.get("tiny")

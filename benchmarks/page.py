@@ -1,17 +1,20 @@
-"""docs/benchmarks.md from the raw results: every figure in it comes from a file under benchmarks/results."""
+"""docs/benchmarks.md from the raw results: every figure in it comes from a record under benchmarks/results."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import claims, evidence_sections, growth_sections, method_sections, plots, ratios, sections
 from benchmarks.cells import RESULTS, ROOT, load_all
+from benchmarks.records import tidy
 from benchmarks.tables import Cells, number, table
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 
 
 def write(results: Path = RESULTS, page: Path = PAGE) -> None:
-    """Write the page and its plots, and renew the figures in README.md and the other pages."""
+    """Write the page and its plots, and renew the figures in README.md and the other pages; results are tidied first."""
+    for folder in (results, results / "quick"):
+        tidy(folder)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(render(results, page.parent / "figures"))
     if page == PAGE:

@@ -116,8 +116,8 @@ def mcmc(cell: Cell) -> dict[str, Any]:
     truth.
     """
     from benchmarks import data, ours
-    from vaiphy.consensus import summary_tree
     from vaiphy.formats import read_trees
+    from vaiphy.summary.consensus import summary_tree
 
     s = cell.settings
     ngen, every = s["ngen"], s.get("samplefreq", 100)
@@ -159,7 +159,7 @@ def iqtree(cell: Cell) -> dict[str, Any]:
     path = program("iqtree2", "iqtree")
     from benchmarks import data, ours
     from vaiphy.formats import newick, write_alignment
-    from vaiphy.tree import with_taxa
+    from vaiphy.trees.tree import with_taxa
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -119,6 +119,6 @@ def jc_sampler(path: Path) -> None:
     """The paper's Figure 1."""
     import numpy as np
 
-    from vaiphy.figures import jc_sampler_figure
+    from vaiphy.output.figures import jc_sampler_figure
 
     save(jc_sampler_figure(rng=np.random.default_rng(1)), path)

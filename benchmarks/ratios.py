@@ -47,17 +47,20 @@ def ratios(cell: Cell) -> dict[str, Any]:
 
 
 def short_posterior(patterns: Any, unit: Any, seed: int) -> float:
-    """A posterior with two replicates and one batch, in log-likelihoods: every step is divided by the unit timed beside it."""
+    """A posterior of two small bridges, in log-likelihoods: every step is divided by the unit timed beside it."""
     from benchmarks import kernel
-    from vaiphy import refine
+    from vaiphy.posterior import states
+    from vaiphy.posterior.settings import Settings
+    from vaiphy.target import target_of
 
-    state = refine.initialise(patterns, refine.Settings(replicates=2, min_batches=1, max_batches=1), seed)
+    short = Settings(replicates=2, max_bridges=2, learn_particles=16, pilot_particles=16, min_particles=32, max_particles=32)
+    state = states.initialise(target_of(patterns, "JC"), short, seed)
     total = 0.0
     while not state.done:
         following: list[Any] = []
 
         def one_step(state: Any = state, following: list[Any] = following) -> None:
-            following.append(refine.step(state, 1)[0])
+            following.append(states.step(state, 1))
 
         total += 64 * kernel.paired(one_step, unit, 1)[0]
         state = following[0]

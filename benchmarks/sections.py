@@ -17,7 +17,7 @@ from benchmarks.tables import (
 
 CORE_METHODS = {
     "vaiphy-slantis": "VaiPhy, SLANTIS",
-    "vaiphy": "VaiPhy, exact law",
+    "vaiphy": "VaiPhy, exact distribution",
     "csmc-paper-rooted": "φ-CSMC (paper)",
     "csmc-guided-unrooted": "guided CSMC",
     "posterior": "posterior",
@@ -34,7 +34,7 @@ def introduction(cells: Cells) -> str:
     days = sorted({r["when"][:10] for r in cells.records})
     return (
         "# Benchmarks\n\n"
-        "This page is written by `make bench` from the raw results in `benchmarks/results`, one JSON file a "
+        "This page is written by `make bench` from the raw results in `benchmarks/results`, one line of JSON a "
         "measurement with machine, versions,\n"
         "seed, settings, CPU and wall seconds and peak memory. The command measures only what is not there, each "
         "measurement in a process of its\n"
@@ -177,7 +177,7 @@ def memory(cells: Cells) -> str:
         "\nLearned numbers (paper, on DS1: VBPI-NF 8.4 million, VaiPhy 0.8 million, all its sites counted; here "
         "distinct patterns only):\n\n"
     )
-    return text + table(["", "VaiPhy: q(Z) + φ", "posterior: all replicates' laws"], rows)
+    return text + table(["", "VaiPhy: q(Z) + φ", "posterior: all replicates"], rows)
 
 
 def settings(cells: Cells) -> str:

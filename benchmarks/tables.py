@@ -103,7 +103,7 @@ def cpu_to_error(costs: Sequence[float], values: Sequence[float], error: float =
     """CPU seconds until the mean of independent runs has the standard error asked for: (least, best guess, most).
 
     A run costs c and its log evidence has standard deviation s; (s / error)^2 of them are needed, but no fewer than one. The
-    range is that of s at 95 % from so few runs, by the chi-square law.
+    range is that of s at 95 % from so few runs, by the chi-square distribution.
     """
     from scipy.stats import chi2
 

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import __main__ as command
-from benchmarks import cells, claims, page, plan, ratios, tables, worker
+from benchmarks import cells, claims, page, plan, ratios, records, tables, worker
 from benchmarks.cells import Cell
 
 SMALL = "simulated-8x200"
@@ -68,11 +68,33 @@ def test_other_settings_or_a_failure_or_other_code_are_measured_again(tmp_path):
     assert cells.wanted(Cell("table", "DS1", "posterior", settings={"threads": 1}), record)
     assert cells.wanted(cell, {**record, "status": "absent"})
     assert cells.wanted(cell, {**record, "status": "failed"})
-    # A file cut short by a crash of the machine counts as never measured.
-    cell.path(tmp_path).parent.mkdir(parents=True)
-    cell.path(tmp_path).write_text('{"status": "do')
-    assert cells.load(cell, tmp_path) is None
+
+
+def test_a_line_cut_short_by_a_crash_counts_as_never_measured(tmp_path):
+    first, second = Cell("table", "DS1", "posterior"), Cell("table", "DS2", "posterior")
+    first.path(tmp_path).write_text('{"experiment": "table", "data": "DS1", "meth')
+    assert cells.load(first, tmp_path) is None
     assert cells.load_all(tmp_path) == []
+    cells.save(second, {**vars(second), "status": "done"}, tmp_path)
+    assert [record["data"] for record in cells.load_all(tmp_path)] == ["DS2"]
+    assert cells.load(second, tmp_path)["status"] == "done"
+
+
+def test_the_last_line_of_a_cell_holds_and_is_what_remains(tmp_path):
+    first, second = Cell("table", "DS2", "posterior"), Cell("table", "DS1", "posterior")
+    for number in range(3):
+        for cell in (first, second):
+            cells.save(cell, {**vars(cell), "status": f"try {number}"}, tmp_path)
+    assert cells.load(first, tmp_path)["status"] == "try 2"
+    assert len(first.path(tmp_path).read_text().splitlines()) == 6
+    before = cells.load_all(tmp_path)
+    records.tidy(tmp_path)
+    lines = [json.loads(line) for line in first.path(tmp_path).read_text().splitlines()]
+    assert [line["data"] for line in lines] == ["DS1", "DS2"]
+    assert lines == before == cells.load_all(tmp_path)
+    cells.forget(second, tmp_path)
+    assert cells.load(second, tmp_path) is None
+    assert cells.load(first, tmp_path) is not None
 
 
 def test_a_cell_is_measured_in_a_process_of_its_own(tmp_path):

@@ -1,32 +1,17 @@
 """The documentation: the quickstart runs, the site builds without warnings, links in it lead somewhere."""
 
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from quickstart import BLOCK, commands, shows
 
 from vaiphy import cli
 
 DOCS = Path(__file__).parents[1] / "docs"
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def commands(block):
-    """(command, expected output) of a console block; no output expected means that any will do."""
-    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        line, _, expected = part.partition("\n")
-        yield shlex.split(line), expected
-
-
-def shows(output, expected):
-    """Whether the lines expected stand in the output, in their order; `...` stands for anything."""
-    lines = [line for line in expected.splitlines() if line.strip() not in ("", "...")]
-    pattern = r"[\s\S]*?".join("^" + ".*".join(map(re.escape, line.split("..."))) + "$" for line in lines)
-    return re.search(pattern, output, flags=re.MULTILINE) is not None
 
 
 def test_the_quickstart_runs(tmp_path, monkeypatch, capsys):

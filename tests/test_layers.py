@@ -1,41 +1,34 @@
 """Who may import whom: a module imports only from the layers below it, or from its own room. The syntax tree tells."""
 
 import ast
+import re
 from pathlib import Path
+
+import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "vaiphy"
 
-#: Modules and rooms (folders) from the bottom up; those in one row know nothing of each other.
+#: Rooms (folders) and the few modules of the root, from the bottom up; those in one row know nothing of each other.
 LAYERS = [
-    {"errors", "parallel", "kernels"},
-    {"alignment", "tree", "checkpoint", "settings"},
-    {"datasets", "description", "treesample"},
-    {"formats"},
-    {"model"},
-    {"simulate"},
-    {"likelihood"},
-    {"rearrange"},
-    {"start", "augmented", "ancestral"},
-    {"branches", "evidence"},
-    {"topology", "search"},
-    {"vi_updates"},
-    {"vi_steps"},
-    {"figures", "vi"},
-    {"csmc"},
-    {"refine"},
-    {"splitsample"},
-    {"consensus", "treefiles"},
+    {"kernels", "errors", "parallel", "ranges", "weights"},
+    {"alphabets"},
+    {"alignment", "trees"},
+    {"datasets", "models"},
+    {"formats", "likelihood"},
+    {"target", "quantities"},
+    {"topology", "branches", "parameters"},
+    {"search", "summary"},
+    {"interop", "vi", "csmc"},
     {"posterior"},
-    {"outcome"},
-    {"runlog", "methods"},
-    {"analysis"},
-    {"report"},
+    {"methods"},
+    {"output"},
     {"runner"},
+    {"warm"},
     {"cli"},
 ]
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 #: Rooms that see nothing of the package but themselves.
-CLOSED = {"kernels", "errors", "parallel"}
+CLOSED = {"kernels", "errors", "parallel", "ranges", "weights"}
 HEAVY = {"numba", "scipy", "matplotlib", "jinja2"}
 
 
@@ -63,17 +56,45 @@ def test_every_module_has_its_layer():
     assert not unknown, f"place {sorted(unknown)} in LAYERS"
 
 
+def wrong_imports(path, text):
+    """What a file imports although it lies above or beside the file's own room."""
+    here = home(path)
+    for name in imports(ast.parse(text)):
+        parts = name.split(".")
+        if parts[0] != "vaiphy" or parts[1] in ("__version__", here):
+            continue
+        if here in CLOSED or RANK[parts[1]] >= RANK[here]:
+            yield f"{path.relative_to(SOURCE)} imports {name}"
+
+
 def test_modules_import_only_from_below():
-    wrong = []
-    for path in sources():
-        here = home(path)
-        for name in imports(ast.parse(path.read_text())):
-            parts = name.split(".")
-            if parts[0] != "vaiphy" or parts[1] in ("__version__", here):
-                continue
-            if here in CLOSED or RANK[parts[1]] >= RANK[here]:
-                wrong.append(f"{path.relative_to(SOURCE)} imports {name}")
+    wrong = [line for path in sources() for line in wrong_imports(path, path.read_text())]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("kernels/x.py", "from vaiphy.errors import InputError"),
+        ("trees/x.py", "from vaiphy.alignment import SitePatterns"),
+        ("likelihood.py", "from vaiphy.formats import read_trees"),
+        ("search/x.py", "from vaiphy import csmc"),
+        ("vi/x.py", "from vaiphy.csmc.engine import run"),
+        ("methods/x.py", "def late():\n    import vaiphy.runner.steps"),
+        ("output/x.py", "from vaiphy.runner.checkpoint import save"),
+    ],
+)
+def test_the_rule_forbids(file, line):
+    assert list(wrong_imports(SOURCE / file, line))
+
+
+def test_the_map_in_contributing_is_the_order_tested_here():
+    """Its table names every room there is, in rows that follow each other as the layers do."""
+    rows = re.findall(r"^\| ((?:`[a-z]+/?` ?)+)\|", (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`([a-z]+)/?`", row)]
+    assert set(named) == {home(path) for path in sources()}
+    ranks = [RANK[name] for name in named]
+    assert ranks == sorted(ranks)
 
 
 def test_the_rule_is_not_vacuous():

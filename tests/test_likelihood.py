@@ -15,17 +15,10 @@ from reference.shapes import random_patterns, random_shape
 from vaiphy import datasets
 from vaiphy.alignment import Alignment, SitePatterns, compress, fold_states
 from vaiphy.formats import newick
-from vaiphy.likelihood import (
-    branch_derivatives,
-    log_likelihood,
-    log_likelihoods,
-    node_marginals,
-    optimise,
-    schedule,
-)
-from vaiphy.model import MAX_LENGTH, MIN_LENGTH
-from vaiphy.start import bionj, jc_distances
-from vaiphy.tree import Tree, simplified, with_taxa
+from vaiphy.likelihood import branch_derivatives, log_likelihood, log_likelihoods, node_marginals, optimise, schedule
+from vaiphy.models.jc69 import MAX_LENGTH, MIN_LENGTH
+from vaiphy.search.starts import bionj, jc_distances
+from vaiphy.trees.tree import Tree, simplified, with_taxa
 
 PEERS = json.loads((Path(__file__).parent / "reference" / "peer_values.json").read_text())
 SEEDS = st.integers(0, 2**32 - 1)

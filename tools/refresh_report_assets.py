@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src" / "vaiphy" / "report" / "assets" / "vendor"
+TARGET = Path(__file__).parent.parent / "src" / "vaiphy" / "output" / "assets" / "vendor"
 
 #: package, version, SHA-256 of the npm archive, {file in the archive: file here}
 LIBRARIES = [

@@ -1,4 +1,4 @@
-"""Is the posterior calibrated? Trees and alignments are drawn from the prior and the model, and analysed by `vaiphy.refine`.
+"""Is the posterior calibrated? Trees and alignments are drawn from the prior and the model, and analysed by `vaiphy.posterior`.
 
 If the posterior is right, then over many data sets drawn from the prior (a) the true topology lies in the 95 % credible
 set as often as the sets' reported probabilities say; (b) splits that are given the probability p are true with frequency
@@ -11,7 +11,7 @@ exploration, of the laws and of the weights would all show.
 import argparse
 import json
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -19,17 +19,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
-from vaiphy import refine
 from vaiphy.alignment import compress
-from vaiphy.posterior import split_table, topology_table
-from vaiphy.simulate import random_alignment, random_tree, taxon_names
-from vaiphy.splitsample import from_sample
-from vaiphy.tree import Tree
+from vaiphy.models.simulate import random_alignment, random_tree, taxon_names
+from vaiphy.posterior import results, states
+from vaiphy.posterior.settings import Settings
+from vaiphy.summary.posterior import split_table, topology_table
+from vaiphy.target import target_of
+from vaiphy.trees.splits import from_sample
+from vaiphy.trees.tree import Tree
 
 HERE = Path(__file__).parent
 LEVEL = 0.95
-#: Fewer draws than by default: 8 taxa are easy, and each of 100 data sets then takes about a second.
-SETTINGS = refine.Settings(replicates=2, min_ess=2000.0, min_batches=2, max_batches=10)
+#: Half of the default replicates: 8 taxa are easy.
+SETTINGS = Settings(replicates=2, max_bridges=10)
 BINS = np.array([0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.98, 1.0])
 
 
@@ -40,8 +42,7 @@ class Outcome:
     seed: int
     log_evidence: float
     std_error: float
-    pareto_k: float
-    effective_share: float
+    effective: float
     trusted: bool
     set_size: int
     set_mass: float
@@ -53,14 +54,14 @@ class Outcome:
     split_is_true: list[bool]
 
 
-def analyse(seed: int, n_taxa: int, n_sites: int, settings: refine.Settings, threads: int) -> Outcome:
+def analyse(seed: int, n_taxa: int, n_sites: int, settings: Settings, threads: int) -> Outcome:
     """Draw a tree and an alignment, sample the posterior, and compare."""
     rng = np.random.default_rng([2022, seed])
     truth = random_tree(taxon_names(n_taxa), rng)
-    state = refine.initialise(compress(random_alignment(truth, n_sites, rng)), settings, seed)
+    state = states.initialise(target_of(compress(random_alignment(truth, n_sites, rng)), "JC"), settings, seed)
     while not state.done:
-        state, _ = refine.step(state, threads)
-    found = refine.result(state)
+        state = states.step(state, threads)
+    found = results.result(state)
     sample = from_sample(found.sample)
     topologies = topology_table(sample)
     place = topologies.topologies.index(truth.topology) if truth.topology in topologies.topologies else len(topologies)
@@ -75,9 +76,8 @@ def analyse(seed: int, n_taxa: int, n_sites: int, settings: refine.Settings, thr
         seed,
         found.log_evidence,
         found.std_error,
-        found.pareto_k,
-        found.ess / found.n_samples,
-        found.trust_ok,
+        found.effective,
+        found.converged,
         size,
         float(topologies.probability[:size].sum()),
         place < size,
@@ -111,8 +111,8 @@ def summarise(outcomes: list[Outcome]) -> dict[str, object]:
         "mean_set_size": float(np.mean([o.set_size for o in outcomes])),
         "trusted": sum(o.trusted for o in outcomes),
         "largest_std_error": max(o.std_error for o in outcomes),
-        "smallest_effective_share": min(o.effective_share for o in outcomes),
-        "mean_effective_share": float(np.mean([o.effective_share for o in outcomes])),
+        "smallest_effective": min(o.effective for o in outcomes),
+        "mean_effective": float(np.mean([o.effective for o in outcomes])),
         "split_slope_z": float(slopes.mean() / (slopes.std(ddof=1) / np.sqrt(len(slopes)))),
         "split_bins": _bins(probability, is_true),
         "topology_level_p_value": float(kstest([o.topology_level for o in outcomes], "uniform").pvalue),
@@ -175,11 +175,10 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=100)
     parser.add_argument("--taxa", type=int, default=8)
     parser.add_argument("--sites", type=int, default=200)
-    parser.add_argument("--guard", type=float, default=SETTINGS.guard, help="see vaiphy.refine.Settings")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=HERE)
     options = parser.parse_args()
-    settings = replace(SETTINGS, guard=options.guard)
+    settings = SETTINGS
     started, outcomes = time.time(), []
     for seed in range(options.data_sets):
         outcomes.append(analyse(seed, options.taxa, options.sites, settings, options.threads))

@@ -1,35 +1,30 @@
-"""Alignments of nucleotides, and their compression to site patterns.
+"""Alignments of any alphabet, and their compression to site patterns.
 
-A nucleotide is a set of possible bases as four bits: A = 1, C = 2, G = 4, T = 8; an IUPAC code is a union, and
-15 (anything) stands for gaps and missing data, as in every likelihood program.
+A character is a set of possible states as bits (see `alphabets`). Nucleotides have four: A = 1, C = 2, G = 4, T = 8; an IUPAC
+code is a union, and 15 (anything) stands for gaps and missing data, as in every likelihood program.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vaiphy.alphabets import DNA, Alphabet
 from vaiphy.errors import InputError
 
 A, C, G, T = 1, 2, 4, 8
 MISSING = 15
 
 #: IUPAC letter -> bit set; gaps and unknowns are MISSING.
-IUPAC = {
-    "A": 1, "C": 2, "G": 4, "T": 8, "U": 8,
-    "M": 3, "R": 5, "W": 9, "S": 6, "Y": 10, "K": 12,
-    "V": 7, "H": 11, "D": 13, "B": 14,
-    "N": 15, "X": 15, "O": 15, "?": 15, "-": 15,
-}  # fmt: skip
-
+IUPAC = DNA.codes
 #: Bit set -> letter; index 0 stands for nothing.
 LETTERS = " ACMGRSVTWYHKDB-"
-#: Byte -> bit set, either case; 0 where the byte is no nucleotide code.
-_CODES = np.zeros(256, dtype=np.uint8)
-for _letter, _bits in IUPAC.items():
-    _CODES[[ord(_letter), ord(_letter.lower())]] = _bits
+
+
+#: Below four taxa there is one unrooted topology, and nothing to infer about it.
+MIN_TAXA = 4
 
 
 class AlignmentError(InputError):
@@ -38,12 +33,20 @@ class AlignmentError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Aligned sequences: `sites[i, j]` is the bit set of taxon i at site j (uint8)."""
+    """Aligned sequences: `sites[i, j]` is the bit set of taxon i at site j (uint8 for nucleotides, else the alphabet's).
+
+    `source` is what messages call it; `sha256` is that of the file it was read from, empty if there was none. `blocks` are
+    (first site, behind the last, alphabet) where there are several kinds of data; missing data are then all states of
+    `alphabet`, the largest, everywhere.
+    """
 
     taxa: tuple[str, ...]
-    sites: NDArray[np.uint8]
+    sites: NDArray
     source: str = ""
     warnings: tuple[str, ...] = ()
+    sha256: str = ""
+    alphabet: Alphabet = DNA
+    blocks: tuple[tuple[int, int, Alphabet], ...] = ()
 
     @property
     def n_taxa(self) -> int:
@@ -63,9 +66,10 @@ class SitePatterns:
     """
 
     taxa: tuple[str, ...]
-    codes: NDArray[np.uint8]
+    codes: NDArray
     counts: NDArray[np.float64]
     site_pattern: NDArray[np.int64]
+    alphabet: Alphabet = DNA
 
     @property
     def n_taxa(self) -> int:
@@ -81,8 +85,15 @@ class SitePatterns:
 
     @cached_property
     def tips(self) -> NDArray[np.uint8]:
-        """Codes as 0/1 indicators, shape (n_taxa, 4, n_patterns): what the pruning kernels read."""
-        return bit_planes(self.codes)
+        """Codes as 0/1 indicators, shape (n_taxa, n_states, n_patterns): what the pruning kernels read."""
+        return bit_planes(self.codes, self.alphabet.n_states)
+
+
+def too_few_taxa(alignment: Alignment) -> str:
+    """What is said of an alignment with too few taxa to be analysed, nothing if there are enough."""
+    if alignment.n_taxa >= MIN_TAXA:
+        return ""
+    return f"{alignment.source}: {alignment.n_taxa} taxa; at least {MIN_TAXA} are needed for there to be a choice of trees"
 
 
 def encode(sequence: str) -> NDArray[np.uint8]:
@@ -91,9 +102,7 @@ def encode(sequence: str) -> NDArray[np.uint8]:
     >>> encode("acgu-R").tolist()
     [1, 2, 4, 8, 15, 5]
     """
-    # Characters beyond ASCII must not turn into the "?" that stands for missing data.
-    plain = sequence if sequence.isascii() else "".join(c if c.isascii() else "\0" for c in sequence)
-    return _CODES[np.frombuffer(plain.encode("ascii"), dtype=np.uint8)]
+    return DNA.encode_letters(sequence)
 
 
 def decode(codes: NDArray[np.uint8]) -> str:
@@ -105,25 +114,50 @@ def decode(codes: NDArray[np.uint8]) -> str:
     return "".join(LETTERS[code] for code in codes.tolist())
 
 
-def bit_planes(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Bit sets (..., n) as 0/1 indicators (..., 4, n), contiguous."""
-    return np.ascontiguousarray(np.stack([(codes >> base) & 1 for base in range(4)], axis=-2))
+def bit_planes(codes: NDArray, n_states: int = 4) -> NDArray[np.uint8]:
+    """Bit sets (..., n) as 0/1 indicators (..., n_states, n), contiguous."""
+    one = codes.dtype.type(1)
+    planes = [((codes >> codes.dtype.type(state)) & one).astype(np.uint8) for state in range(n_states)]
+    return np.ascontiguousarray(np.stack(planes, axis=-2))
+
+
+def require_nucleotides(source: str, alphabet: Alphabet, what: str) -> None:
+    """Refuse data of another alphabet; `what` wants nucleotides, and `source` is what messages call the data."""
+    if not alphabet.is_nucleotides:
+        raise AlignmentError(f"{source}: these are {alphabet.kind}; {what} reads nucleotides (DNA or RNA) only")
 
 
 def compress(alignment: Alignment) -> SitePatterns:
     """Distinct columns in order of first appearance, with counts."""
-    return _compress(alignment.taxa, alignment.sites)
+    return _compress(alignment.taxa, alignment.sites, alignment.alphabet)
 
 
 def fold_states(patterns: SitePatterns) -> SitePatterns:
-    """Merge patterns that differ only in the names of the four states.
+    """Merge patterns that differ only in the names of the states.
 
-    Under JC69 all states are exchangeable, so AAC and GGT have the same likelihood on every tree with every branch
-    lengths: each column is replaced by the smallest of its 24 relabellings. Valid for likelihoods only, not for
-    ancestral states.
+    Where all states are exchangeable (JC69, Mk), AAC and GGT have the same likelihood on every tree with every branch
+    lengths. With four states each column is replaced by the smallest of its 24 relabellings, else by the one that numbers
+    states as they appear. Valid for likelihoods only, not for ancestral states.
     """
-    codes = patterns.codes
-    n_taxa = codes.shape[0]
+    best = _smallest_of_24(patterns.codes) if patterns.alphabet.n_states == 4 else _by_appearance(patterns)
+    folded = _compress(patterns.taxa, best, patterns.alphabet)
+    counts = np.bincount(folded.site_pattern, weights=patterns.counts, minlength=folded.n_patterns)
+    return replace(folded, counts=counts.astype(np.float64), site_pattern=folded.site_pattern[patterns.site_pattern])
+
+
+def _by_appearance(patterns: SitePatterns) -> NDArray:
+    """Columns with their states numbered in the order in which they appear alone; any others keep their order behind."""
+    n_states = patterns.alphabet.n_states
+    relabelled = np.empty_like(patterns.codes)
+    for p, column in enumerate(patterns.codes.T.tolist()):
+        alone = [code.bit_length() - 1 for code in column if code.bit_count() == 1]
+        order = {state: k for k, state in enumerate(dict.fromkeys([*alone, *range(n_states)]))}
+        table = {code: sum(1 << order[state] for state in range(n_states) if code >> state & 1) for code in set(column)}
+        relabelled[:, p] = [table[code] for code in column]
+    return relabelled
+
+
+def _smallest_of_24(codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     best = codes.copy()
     for order in permutations(range(4)):
         table = np.zeros(16, dtype=np.uint8)
@@ -135,20 +169,17 @@ def fold_states(patterns: SitePatterns) -> SitePatterns:
         columns = np.arange(codes.shape[1])
         smaller = candidate[first, columns] < best[first, columns]
         best[:, smaller] = candidate[:, smaller]
-    folded = _compress(patterns.taxa, best)
-    counts = np.bincount(folded.site_pattern, weights=patterns.counts, minlength=folded.n_patterns)
-    assert folded.codes.shape[0] == n_taxa
-    return SitePatterns(patterns.taxa, folded.codes, counts.astype(np.float64), folded.site_pattern[patterns.site_pattern])
+    return best
 
 
-def _compress(taxa: tuple[str, ...], sites: NDArray[np.uint8]) -> SitePatterns:
+def _compress(taxa: tuple[str, ...], sites: NDArray, alphabet: Alphabet) -> SitePatterns:
     columns = np.ascontiguousarray(sites.T)
     if columns.shape[0] == 0:
-        return SitePatterns(taxa, sites.copy(), np.zeros(0), np.zeros(0, dtype=np.int64))
-    rows = columns.view(np.dtype((np.void, columns.shape[1]))).ravel()
+        return SitePatterns(taxa, sites.copy(), np.zeros(0), np.zeros(0, dtype=np.int64), alphabet)
+    rows = columns.view(np.dtype((np.void, columns.shape[1] * columns.itemsize))).ravel()
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     site_pattern = rank[inverse.ravel()]
     codes = np.ascontiguousarray(columns[np.sort(first)].T)
-    return SitePatterns(taxa, codes, np.bincount(site_pattern).astype(np.float64), site_pattern)
+    return SitePatterns(taxa, codes, np.bincount(site_pattern).astype(np.float64), site_pattern, alphabet)

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import edges, pruning
 from vaiphy.kernels import schedule as schedules
-from vaiphy.model import MAX_LENGTH, MIN_LENGTH, decay
+from vaiphy.models.jc69 import MAX_LENGTH, MIN_LENGTH, decay
 from vaiphy.parallel import chunks, map_threads
-from vaiphy.tree import Tree
+from vaiphy.trees.tree import Tree
 
 U_LOW, U_HIGH = float(decay(MAX_LENGTH)), float(decay(MIN_LENGTH))
 

@@ -11,8 +11,8 @@ from vaiphy.alignment import Alignment, SitePatterns, compress
 from vaiphy.branches import gamma
 from vaiphy.branches.gamma import Correction, GammaFit
 from vaiphy.likelihood import log_likelihood, optimise
-from vaiphy.simulate import random_alignment
-from vaiphy.treesample import binary_arrays
+from vaiphy.models.simulate import random_alignment
+from vaiphy.trees.sample import binary_arrays
 
 RATE, GUARD = 10.0, 0.3
 

@@ -1,6 +1,7 @@
 """The commands as a user meets them: output, exit status, messages, and that bad input writes nothing."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -11,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from vaiphy import cli
-from vaiphy.cli.arguments import FORMAT_NAMES
+from vaiphy.cli.arguments import FORMAT_NAMES, SEQTYPES
 from vaiphy.errors import FailedError, InputError
 from vaiphy.formats import FORMATS, newick, read_alignment, read_trees
-from vaiphy.tree import same_topology
+from vaiphy.formats.seqtype import SEQTYPES as KNOWN_SEQTYPES
 
 
 def vaiphy(*words, **options):
@@ -37,8 +38,22 @@ def test_every_command_of_the_table_is_there():
         assert command.name == name
 
 
+def test_every_help_has_an_example_to_type():
+    context = click.Context(cli.main)
+    helps = [vaiphy("--help").output]
+    for name in cli.main.list_commands(context):
+        command = cli.main.get_command(context, name)
+        helps.append(vaiphy(name, "--help").output)
+        for inner in getattr(command, "commands", {}):
+            helps.append(vaiphy(name, inner, "--help").output)
+    for text in helps:
+        usage, rest = text.split("\n", 1)
+        assert re.search(r"^  vaiphy [a-z-]+ .*", rest, re.MULTILINE), usage
+
+
 def test_the_formats_of_the_option_are_those_of_the_readers():
     assert FORMAT_NAMES == FORMATS
+    assert SEQTYPES == KNOWN_SEQTYPES
 
 
 def test_unknown_command():
@@ -65,9 +80,36 @@ def test_check_json():
 
 
 def test_check_reads_standard_input():
-    result = vaiphy("check", "-", input=">a\nACGT\n>b\nACGT\n>c\nACGA\n")
+    result = vaiphy("check", "-", input=">a\nACGT\n>b\nACGT\n>c\nACGA\n>d\nACGA\n")
     assert result.exit_code == 0
-    assert "standard input: 3 taxa, 4 sites" in result.output
+    assert "standard input: 4 taxa, 4 sites" in result.output
+
+
+@pytest.mark.parametrize("command", [("check",), ("check", "--json"), ("run",)])
+def test_three_taxa_are_refused_alike(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "few.fa").write_text(">a\nACGT\n>b\nACGT\n>c\nACGA\n")
+    result = vaiphy(*command, "few.fa")
+    assert result.exit_code == 2
+    said = [line for line in result.stderr.splitlines() if not line.startswith("VaiPhy ")]
+    assert said == ["error: few.fa: 3 taxa; at least 4 are needed for there to be a choice of trees"]
+
+
+def test_check_keeps_its_columns_beside_long_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"Genus_species_subspecies_with_a_very_long_name_and_voucher_{k:02}" for k in range(4)]
+    (tmp_path / "long.fa").write_text("".join(f">{name}\nACGTACG-\n" for name in names))
+    output = vaiphy("check", tmp_path / "long.fa").output
+    assert "…" not in output
+    assert output.count("12.5%") >= 4
+    assert "Missing" in output
+    assert output.count("57.1%") == 4  # GC
+    assert "3 taxa repeat another one" in output
+
+
+def test_one_taxon_repeats(tmp_path):
+    (tmp_path / "x.fa").write_text(">a\nACGT\n>b\nACGT\n>c\nACGA\n>d\nACTA\n")
+    assert "1 taxon repeats another one" in vaiphy("check", tmp_path / "x.fa").output
 
 
 def test_all_problems_on_standard_error(tmp_path):
@@ -77,7 +119,7 @@ def test_all_problems_on_standard_error(tmp_path):
     assert result.exit_code == 2
     assert result.stdout == ""
     assert [line.split(": ", 1)[0] for line in result.stderr.splitlines()] == ["error"] * 3
-    assert f"{path}, line 2: taxon 'a', column 5: 'J' is no nucleotide code" in result.stderr
+    assert f"{path}, line 2: taxon 'a', column 5: 'J' is not a nucleotide code" in result.stderr
 
 
 def test_very_many_problems_are_counted(tmp_path):
@@ -91,10 +133,10 @@ def test_very_many_problems_are_counted(tmp_path):
 
 def test_symbols_on_the_command_line(tmp_path):
     path = tmp_path / "x.phy"
-    path.write_text("3 4\na ACGT\nb AC..\nc AAAA\n")
+    path.write_text("4 4\na ACGT\nb AC..\nc AAAA\nd ACGT\n")
     assert "--matchchar" in vaiphy("check", path).stderr
     assert json.loads(vaiphy("check", path, "--matchchar", ".", "--json").stdout)["missing_fraction"] == 0
-    assert json.loads(vaiphy("check", path, "--missing", ".", "--json").stdout)["missing_fraction"] == pytest.approx(1 / 6)
+    assert json.loads(vaiphy("check", path, "--missing", ".", "--json").stdout)["missing_fraction"] == pytest.approx(1 / 8)
     assert vaiphy("check", path, "--format", "nexus").exit_code == 2
     assert vaiphy("check", path, "--format", "sequence").exit_code == 2
 
@@ -108,7 +150,7 @@ def test_simulate_then_score(tmp_path):
     given = float(vaiphy("score", f"{prefix}.fasta", f"{prefix}.tree").stdout)
     best = vaiphy("score", f"{prefix}.fasta", f"{prefix}.tree", "--optimise").stdout.splitlines()
     assert given < float(best[0]) < given + 20
-    assert same_topology(newick.read(best[1], data.taxa), newick.read(newick.write(truth.tree), data.taxa))
+    assert newick.read(best[1], data.taxa).topology == newick.read(newick.write(truth.tree), data.taxa).topology
     rows = json.loads(vaiphy("score", f"{prefix}.fasta", f"{prefix}.tree", "--json").stdout)
     assert rows == [{"name": "tree", "log_likelihood": pytest.approx(given, abs=1e-5)}]
 
@@ -126,6 +168,30 @@ def test_simulate_does_not_overwrite(tmp_path):
     same = vaiphy("simulate", "--taxa", 5, "--sites", 20, "--format", "nexus", "--prefix", prefix, "--redo")
     assert same.exit_code == 0
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("options", "seqtype", "said"),
+    [
+        (("-m", "HKY{2}+F{0.1,0.2,0.3,0.4}+G4"), "DNA", "drawn from the prior: alpha"),
+        (("-m", "LG+I{0.2}+G4{0.5}"), "AA", "model LG+I{0.2}+G4{0.5}\n"),
+        (("-m", "GTR2"), "BIN", "pi(0)"),
+        (("-m", "MK+ASC", "--states", "5"), "MORPH", "model MK+ASC"),
+    ],
+)
+def test_simulate_under_a_model(tmp_path, options, seqtype, said):
+    result = vaiphy("simulate", "--taxa", 8, "--sites", 300, "--format", "nexus", "--prefix", tmp_path / "x", *options)
+    assert result.exit_code == 0, result.output
+    assert said in result.stdout
+    data = read_alignment(tmp_path / "x.nex", seqtype=seqtype)
+    assert (data.alphabet.name, data.n_taxa, data.n_sites) == (seqtype, 8, 300)
+
+
+def test_simulate_under_an_unknown_model(tmp_path):
+    result = vaiphy("simulate", "-m", "GTX+R4", "--prefix", tmp_path / "x")
+    assert result.exit_code == 2
+    assert "model 'GTX+R4': 'GTX' is not a model of DNA; known are JC, F81" in result.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_simulate_along_a_tree(tmp_path):
@@ -204,3 +270,30 @@ def test_a_closed_pipe_is_no_traceback():
     result = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert result.stdout == "{\n"
     assert "Traceback" not in result.stderr
+
+
+def test_score_under_a_model(tmp_path):
+    prefix = tmp_path / "sim"
+    vaiphy("simulate", "--taxa", 6, "--sites", 300, "--seed", 3, "-m", "HKY{4}+F{0.4,0.2,0.2,0.2}", "--prefix", prefix)
+    files = (f"{prefix}.fasta", f"{prefix}.tree")
+    given = float(vaiphy("score", *files, "-m", "HKY{4}+F{0.4,0.2,0.2,0.2}").stdout)
+    first, parameters = vaiphy("score", *files, "-m", "HKY").stdout.splitlines()
+    assert given < float(first) < given + 15
+    assert parameters.startswith("kappa ")
+    (best,) = json.loads(vaiphy("score", *files, "-m", "HKY", "--optimise", "--json").stdout)
+    assert float(first) < best["log_likelihood"] < float(first) + 25
+    assert 2 < best["parameters"]["kappa"] < 8
+    assert sum(best["parameters"][f"pi({base})"] for base in "ACGT") == pytest.approx(1)
+    assert newick.read(best["tree"], read_alignment(files[0]).taxa).n_taxa == 6
+    result = vaiphy("score", *files, "-m", "LG")
+    assert result.exit_code == 2
+    assert "'LG' is not a model of DNA" in result.stderr
+
+
+def test_score_of_amino_acids(tmp_path):
+    prefix = tmp_path / "sim"
+    vaiphy("simulate", "--taxa", 5, "--sites", 50, "-m", "LG", "--prefix", prefix)
+    score = [
+        float(vaiphy("score", f"{prefix}.fasta", f"{prefix}.tree", "--seqtype", "AA", *m).stdout) for m in ((), ("-m", "LG"))
+    ]
+    assert score[0] == score[1]

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from vaiphy.cli import main
-from vaiphy.figures import first_tree
+from vaiphy.output.figures import first_tree
 from vaiphy.topology.slantis import SlantisLaw
 
 BEGINNINGS = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}

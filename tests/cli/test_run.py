@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from reference import fake_refine
+from reference import fake_posterior
 from reference.standin import NAMES, fasta, use_standin
 
 from vaiphy import cli
@@ -20,11 +20,12 @@ from vaiphy.cli.progress import Pace
 TESTS = Path(__file__).parents[1]
 #: `vaiphy` with the stand-in, as a program of its own; each step takes some time and is saved.
 PROGRAM = """
-import sys
-from reference import fake_refine
-from vaiphy import analysis
-fake_refine.SECONDS, analysis.SAVE_EVERY = 0.2, 0.0
-sys.modules["vaiphy.refine"] = fake_refine
+from reference import fake_posterior
+from reference.standin import STANDIN
+from vaiphy.methods import METHODS
+from vaiphy.runner import steps
+fake_posterior.SECONDS, steps.SAVE_EVERY = 0.2, 0.0
+METHODS["posterior"] = STANDIN
 from vaiphy.cli import main
 main(prog_name="vaiphy")
 """
@@ -43,7 +44,7 @@ def data(tmp_path, monkeypatch):
 
 
 def start(*words):
-    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *map(str, sys.path)])}
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *map(str, words)],
         env=environment,
@@ -53,14 +54,20 @@ def start(*words):
     )
 
 
+def wait_for_checkpoint(run, data):
+    while not Path(f"{data}.ckpt").exists():
+        assert run.poll() is None
+        time.sleep(0.02)
+
+
 def test_a_run_from_start_to_end(data, tmp_path):
     result = vaiphy("run", data, "--seed", 1)
     assert result.exit_code == 0
     assert result.stderr.startswith("VaiPhy ")
     assert "seed     1;" in result.stderr
     assert "sample  " in result.stderr
-    assert "Log evidence -1000.50 ± 0.04 (unrooted binary trees" in result.stdout
-    assert "The result can be trusted." in result.stdout
+    assert "Log marginal likelihood -1000.50 ± 0.04 (unrooted binary trees" in result.stdout
+    assert "The computation converged." in result.stdout
     for name in result.stdout.split("\n\n")[-1].splitlines():
         assert Path(name.split()[0]).exists()
     again = vaiphy("run", data, "--seed", 1)
@@ -70,18 +77,18 @@ def test_a_run_from_start_to_end(data, tmp_path):
     assert vaiphy("run", data, "--seed", 1, "--redo", "--quiet").output == ""
 
 
-def test_a_result_that_cannot_be_trusted_says_so(data, monkeypatch):
-    original = fake_refine.result
+def test_a_computation_that_did_not_converge_says_so(data, monkeypatch):
+    original = fake_posterior.result
 
     def doubtful(state):
         found = original(state)
         found.trust_ok, found.reasons = False, ("the replicates disagree",)
         return found
 
-    monkeypatch.setattr(fake_refine, "result", doubtful)
+    monkeypatch.setattr(fake_posterior, "result", doubtful)
     result = vaiphy("run", data)
     assert result.exit_code == 0
-    assert "cannot be trusted" in result.stdout
+    assert "The computation did not converge" in result.stdout
     assert "the replicates disagree" in result.stdout
     for suffix in (
         ".vaiphy",
@@ -101,11 +108,7 @@ def test_a_result_that_cannot_be_trusted_says_so(data, monkeypatch):
 def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(data):
     words = ("run", data, "--seed", 1)
     run = start(*words)
-    while True:  # until the first checkpoint
-        assert run.poll() is None
-        if Path(f"{data}.ckpt").exists():
-            break
-        time.sleep(0.02)
+    wait_for_checkpoint(run, data)
     run.send_signal(signal.SIGINT)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
@@ -115,13 +118,44 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(data):
     out, said = second.communicate(timeout=60)
     assert second.returncode == 0
     assert "going on from the checkpoint" in said
-    assert "can be trusted" in out
+    assert "The computation converged" in out
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_while_the_program_loads(data, kind):
+    began = time.monotonic()
+    run = start("run", data, "--seed", 1)
+    assert run.stderr.readline().startswith("VaiPhy")
+    took = time.monotonic() - began
+    run.kill()
+    run.communicate()
+    for share in (1.0, 1.2, 1.5, 2.0):
+        run = start("run", data, "--seed", 1)
+        assert run.stderr.readline().startswith("VaiPhy")
+        time.sleep((share - 1) * took)
+        run.send_signal(kind)
+        _, said = run.communicate(timeout=60)
+        assert run.returncode == 130
+        assert "stopped" in said
+        assert "Aborted" not in said
+        assert "Traceback" not in said
+
+
+def test_ctrl_c_in_any_command_is_status_130(monkeypatch):
+    from vaiphy import formats
+
+    def interrupted(*words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(formats, "read_alignment", interrupted)
+    result = vaiphy("check", "DS1")
+    assert result.exit_code == 130
+    assert result.stderr == "\nstopped\n"
 
 
 def test_a_polite_kill_is_like_ctrl_c(data):
     run = start("run", data, "--seed", 1)
-    while not Path(f"{data}.ckpt").exists():
-        time.sleep(0.02)
+    wait_for_checkpoint(run, data)
     run.terminate()
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
@@ -145,11 +179,11 @@ def test_something_is_on_the_screen_at_once(data):
         (("run", "nothing.fasta"), "nothing.fasta: there is no such file"),
         (("run", "DS9"), "neither such a file nor such an embedded data set"),
         (("run", "apes.fasta", "--outgroup", "Yeti"), "the outgroup 'Yeti' is not among the taxa"),
-        (("run", "apes.fasta", "--accuracy", "0"), "must be positive"),
-        (("run", "apes.fasta", "--threads", "none"), "neither a number of threads nor 'auto'"),
-        (("run", "apes.fasta", "--time-limit", "soon"), "is no time"),
+        (("run", "apes.fasta", "--accuracy", "0"), "--accuracy: 0 is out of range; give a number from 0.0001 to 1,000"),
+        (("run", "apes.fasta", "--threads", "none"), "'none' is neither a number of threads (1 to 9,999) nor 'auto'"),
+        (("run", "apes.fasta", "--time-limit", "soon"), "is not a time"),
         (("run", "-"), "needs a --prefix"),
-        (("run", "apes.fasta", "--seed", "-5"), "the seed must be"),
+        (("run", "apes.fasta", "--seed", "-5"), "--seed: -5 is out of range; give a whole number from 0 to 2^63 - 1"),
         (("summarise", "nothing"), "there is no such file"),
         (("summarise", "apes.fasta"), "apes.fasta"),
         (("compare", "nothing", "nothing"), "there is no such file"),
@@ -232,7 +266,7 @@ def test_compare_computes_what_it_says(tmp_path):
     assert "share           0.500" in out
     cut = vaiphy("compare", tmp_path / "a.nwk", tmp_path / "b.nwk", "--burnin", "3,0.25")
     assert "A: " in cut.stdout
-    assert "(1 trees)" in cut.stdout
+    assert "(1 tree)" in cut.stdout
     assert "(3 trees)" in cut.stdout
     assert "split frequency           0.0000" in cut.stdout
     assert vaiphy("compare", tmp_path / "a.nwk", tmp_path / "b.nwk", "--burnin", "x").exit_code == 2

@@ -12,9 +12,9 @@ from vaiphy.csmc.proposals import Proposal
 from vaiphy.csmc.targets import Target
 from vaiphy.csmc.vanilla import PriorLengths, UniformMerger
 from vaiphy.likelihood import log_likelihoods
-from vaiphy.model import log_n_unrooted
-from vaiphy.simulate import random_alignment, random_tree, taxon_names
-from vaiphy.treesample import parents_of
+from vaiphy.models.simulate import random_alignment, random_tree, taxon_names
+from vaiphy.trees.counts import log_n_unrooted
+from vaiphy.trees.sample import parents_of
 
 EFFORT = csmc.Effort(bootstraps=10, climbs=2, expansions=2, pilots=1, pilot_particles=256)
 VANILLA = Proposal(UniformMerger(), PriorLengths())

@@ -4,19 +4,22 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from reference.shapes import interpret
 from scipy.integrate import quad
 
+from vaiphy import csmc
 from vaiphy.alignment import compress, fold_states
+from vaiphy.csmc import engine
 from vaiphy.csmc import forest as forests
 from vaiphy.csmc import guide as guides
-from vaiphy.csmc.forest import leaf_marks
+from vaiphy.csmc.forest import taxon_hashes
 from vaiphy.csmc.unroot import unrooted_arrays
 from vaiphy.kernels import merge, ordered, support
 from vaiphy.likelihood import log_likelihood
-from vaiphy.model import decay
-from vaiphy.simulate import random_alignment, random_tree, taxon_names
-from vaiphy.tree import Tree
-from vaiphy.treesample import binary_arrays
+from vaiphy.models.jc69 import decay
+from vaiphy.models.simulate import random_alignment, random_tree, taxon_names
+from vaiphy.trees.sample import binary_arrays
+from vaiphy.trees.tree import Tree
 
 
 @pytest.fixture(scope="module")
@@ -139,20 +142,20 @@ def test_messages_meet_in_the_likelihood(case):
 
 
 def test_keys_of_unseen_pairs_are_symmetric_and_distinct():
-    marks = leaf_marks(40)
-    keys = [ordered.unseen_key(marks[i], marks[j]) for i, j in combinations(range(40), 2)]
-    assert keys == [ordered.unseen_key(marks[j], marks[i]) for i, j in combinations(range(40), 2)]
+    hashes = taxon_hashes(40)
+    keys = [ordered.unseen_key(hashes[i], hashes[j]) for i, j in combinations(range(40), 2)]
+    assert keys == [ordered.unseen_key(hashes[j], hashes[i]) for i, j in combinations(range(40), 2)]
     assert len(set(keys)) == len(keys)
     assert all(2 <= key < 3 for key in keys)
 
 
 def test_clades_of_parents(case):
     tree, _ = case
-    marks = leaf_marks(7)
+    hashes = taxon_hashes(7)
     out = np.empty((1, tree.n_vertices), dtype=np.uint64)
-    support.clades_of_parents(tree.parent[None], marks, out)
+    support.clades_of_parents(tree.parent[None], hashes, out)
     for vertex, clade in enumerate(tree.clades):
-        expected = np.bitwise_xor.reduce([marks[t] for t in range(7) if clade >> t & 1])
+        expected = np.bitwise_xor.reduce([hashes[t] for t in range(7) if clade >> t & 1])
         assert out[0, vertex] == expected
 
 
@@ -174,3 +177,25 @@ def test_unrooting_keeps_the_tree():
     for vertex, split in enumerate(rooted.splits[:-1]):
         expected = lengths[0, vertex] if vertex not in (5, 7) else 14.0
         assert by_split[split] == expected
+
+
+@pytest.mark.parametrize("rooted", [False, True])
+@pytest.mark.parametrize("module", [ordered, merge])
+def test_a_guided_run_in_plain_python_is_the_same(case, module, rooted, monkeypatch):
+    """Mergers (`ordered`) and branch lengths (`merge`) interpreted draw the same particles as compiled."""
+    _, patterns = case
+    target = csmc.Target("rooted" if rooted else "unrooted")
+    effort = csmc.Effort(bootstraps=5, climbs=0, expansions=0, pilots=0)
+    reference = csmc.prepare(patterns, target, np.random.default_rng(1), effort=effort)
+    proposal = csmc.guided_proposal(patterns, reference, target, floor=0.2)
+
+    def particles():
+        return engine.run(patterns, proposal, target, np.random.default_rng(2), 12)
+
+    compiled = particles()
+    interpret(monkeypatch, module)
+    with np.errstate(over="ignore"):  # hashes are meant to overflow
+        plain = particles()
+    assert np.array_equal(plain.unrooted[0], compiled.unrooted[0])
+    np.testing.assert_allclose(plain.unrooted[1], compiled.unrooted[1], rtol=1e-5)
+    assert plain.log_evidence == pytest.approx(compiled.log_evidence, rel=1e-7)

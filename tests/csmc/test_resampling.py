@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from vaiphy.csmc.resampling import SCHEMES, ancestors, effective_sample_size
+from vaiphy.csmc.resampling import SCHEMES, ancestors
 from vaiphy.kernels.resampling import inverse_cdf
 
 WEIGHTS = np.array([0.05, 0.0, 0.4, 0.25, 0.3])
@@ -47,8 +47,3 @@ def test_systematic_offspring_differ_by_less_than_one():
 def test_unknown_scheme():
     with pytest.raises(ValueError, match="'residual' is not one of multinomial"):
         ancestors("residual", WEIGHTS, np.random.default_rng(1))
-
-
-def test_effective_sample_size():
-    assert effective_sample_size(np.full(8, 1 / 8)) == pytest.approx(8.0)
-    assert effective_sample_size(np.array([1.0, 0.0])) == pytest.approx(1.0)

@@ -5,12 +5,13 @@ import pytest
 
 from vaiphy import csmc, vi
 from vaiphy.alignment import compress
-from vaiphy.csmc.search import Pool, bootstrap_trees, tempered, topology_hashes
+from vaiphy.csmc.search import Pool, bootstrap_trees
 from vaiphy.csmc.support import SupportMerger, support_merger
 from vaiphy.datasets import load
 from vaiphy.likelihood import log_likelihoods
-from vaiphy.simulate import random_alignment, random_tree, taxon_names
-from vaiphy.treesample import parents_of
+from vaiphy.models.simulate import random_alignment, random_tree, taxon_names
+from vaiphy.search.rearrange import topology_hashes
+from vaiphy.trees.sample import parents_of
 
 
 @pytest.fixture(scope="module")
@@ -70,22 +71,14 @@ def test_support_is_the_share_of_trees(patterns):
     rng = np.random.default_rng(5)
     trees = vi.fit(patterns, rng=rng, iterations=3).sample_trees(50, rng)
     merger = support_merger(trees, np.zeros(50))
-    support = dict(zip(merger.marks.tolist(), merger.support))
-    marks = csmc.forest.leaf_marks(9)
+    support = dict(zip(merger.hashes.tolist(), merger.support))
+    hashes = csmc.forest.taxon_hashes(9)
     for taxon in range(9):  # every tree separates a taxon from the others
-        assert support[int(marks[taxon])] == pytest.approx(1.0)
+        assert support[int(hashes[taxon])] == pytest.approx(1.0)
     clade = next(split for split in trees.tree(0).splits if split.bit_count() > 1)
     together = sum(clade in trees.tree(i).splits for i in range(50)) / 50
-    mark = int(np.bitwise_xor.reduce([marks[t] for t in range(9) if clade >> t & 1]))
-    assert support[mark] == pytest.approx(together)
-
-
-def test_tempered_weights():
-    log_weights = np.array([0.0, -50.0, -100.0, -101.0])
-    weights = tempered(log_weights, 2.0)
-    assert 1.0 / np.square(weights).sum() == pytest.approx(2.0, rel=1e-3)
-    assert (np.diff(weights) < 0).all()
-    np.testing.assert_allclose(tempered(np.zeros(4), 2.0), 0.25)
+    clade_hash = int(np.bitwise_xor.reduce([hashes[t] for t in range(9) if clade >> t & 1]))
+    assert support[clade_hash] == pytest.approx(together)
 
 
 def test_climbing_never_loses_mass(patterns):

@@ -21,7 +21,7 @@ from vaiphy.csmc.support import support_merger
 from vaiphy.csmc.targets import Target
 from vaiphy.csmc.vanilla import PriorLengths, UniformMerger
 from vaiphy.likelihood import log_likelihoods
-from vaiphy.start import jc_distances
+from vaiphy.search.starts import jc_distances
 
 # Two sites; one missing and one ambiguous base.
 CODES = np.array([[1, 2], [1, 4], [2, 4], [4, 15], [8, 3]], dtype=np.uint8)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from vaiphy import datasets
-from vaiphy.description import describe
 from vaiphy.errors import InputError
 from vaiphy.formats import read_alignment
+from vaiphy.summary.description import describe
 
 # patterns, parsimony-informative, singleton and constant sites, as printed by
 # `iqtree2 -s DS1.fa -m JC -n 0` (IQ-TREE 2.0.7), DS1.fa being the embedded file.

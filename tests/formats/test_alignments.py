@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vaiphy import datasets
-from vaiphy.alignment import AlignmentError, decode
+from vaiphy.alignment import Alignment, AlignmentError, decode
 from vaiphy.formats import parse_alignment, read_alignment, write_alignment
 
 FASTA = ">a one\nACGT\nRYN-\n>b\nacgu\n????\n\n>c\nACGA\nCCCC\n"
@@ -115,12 +115,12 @@ def test_all_problems_at_once():
     text = ">a\nACGTJ\n>b\nACG\n>a\nACGTA\n>c\n>d\n-----\n>e\nAC\nGT*\n"
     found = problems(text)
     assert found == (
-        "x.txt, line 2: taxon 'a', column 5: 'J' is no nucleotide code",
+        "x.txt, line 2: taxon 'a', column 5: 'J' is not a nucleotide code",
         "x.txt, line 3: taxon 'b' has 3 sites, expected 5 (as most others); sequences must be aligned",
         "x.txt, line 5: taxon 'a' is already in line 1; names must differ",
         "x.txt, line 7: taxon 'c' has no sequence",
         "x.txt, line 8: taxon 'd' has no data: every site is a gap or missing",
-        "x.txt, line 12: taxon 'e', column 5: '*' is no nucleotide code",
+        "x.txt, line 12: taxon 'e', column 5: '*' is not a nucleotide code",
     )
 
 
@@ -130,10 +130,12 @@ BAD = {
     "taxa missing": ("4 4\na ACGT\nb ACGT\nc ACGT\n", "3 taxa found, 4 announced"),
     "two taxa": (">a\nACGT\n>b\nACGT\n", "at least 3"),
     "no data": (">a\nACGT\n>b\nACGT\n>c\n?-NX\n", "line 5: taxon 'c' has no data"),
-    "protein": (">a\nMKVLEFPQ\n>b\nMKVLEFPQ\n>c\nMKVLEFPQ\n", "amino acids"),
-    "nexus protein": ("#NEXUS\nbegin data; format datatype=protein; matrix a MK\n;end;", "DATATYPE=protein"),
-    "numbers": (">a\n0101\n>b\n0101\n>c\n1101\n", "morphological"),
-    "no format": ("hello world\n", "no FASTA"),
+    "nexus mixed": ("#NEXUS\nbegin data; format datatype=mixed(a:1); matrix a MK\n;end;", "DATATYPE=mixed: 'a:1' is not read"),
+    "nexus set": (
+        "#NEXUS\nbegin data;\nformat datatype=dna;\nmatrix\na A{CZ}\nb AC\nc AC\n;end;",
+        "line 5: taxon 'a', column 2: '{CZ}' is not a nucleotide code",
+    ),
+    "no format": ("hello world\n", "does not look like FASTA"),
     "clustal": ("CLUSTAL W\n\na ACGT\n", "looks like Clustal"),
     "tree": ("((a,b),c,d);", "Newick tree"),
     "truncated nexus": (
@@ -143,7 +145,7 @@ BAD = {
     "nexus without matrix": ("#NEXUS\nbegin trees; tree a=(b,c); end;", "no DATA or CHARACTERS"),
     "nexus dimensions": (
         "#NEXUS\nbegin data;\ndimensions ntax=x nchar=4;\nformat datatype=dna;\nmatrix a ACGT\n;end;",
-        "line 3: DIMENSIONS NTAX='x' is no number",
+        "line 3: DIMENSIONS NTAX='x' is not a number",
     ),
     "nexus duplicate": (
         "#NEXUS\nbegin data;\ndimensions ntax=3 nchar=4;\nformat datatype=dna interleave;\nmatrix\na AC\nb AC\nb AC\n\n"
@@ -151,7 +153,7 @@ BAD = {
         "already in line 7",
     ),
     "equate": ("#NEXUS\nbegin data; format datatype=dna equate=\"x=A\"; matrix a AC\n;end;", "EQUATE is not supported"),
-    "non-ascii": (">a\nACGT\n>b\nACG→\n>c\nACGT\n", "'→' is no nucleotide code"),
+    "non-ascii": (">a\nACGT\n>b\nACG→\n>c\nACGT\n", "'→' is not a nucleotide code"),
 }  # fmt: skip
 
 
@@ -217,10 +219,27 @@ def test_whole_headers_where_first_words_repeat():
 
 def test_column_points_into_the_right_line():
     text = "3 8\na ACGT\nb ACGT\nc ACGT\n\nACGT\nACZT\nACGT\n"
-    assert problems(text) == ("x.txt, line 7: taxon 'b', column 7: 'Z' is no nucleotide code",)
+    assert problems(text) == ("x.txt, line 7: taxon 'b', column 7: 'Z' is not a nucleotide code",)
 
 
 @pytest.mark.parametrize("symbols", [{"missing": "A"}, {"matchchar": "ab"}, {"missing": ".", "matchchar": "."}, {"format": "x"}])
 def test_bad_options(symbols):
     with pytest.raises(AlignmentError):
         parse_alignment(FASTA, **symbols)
+
+
+@pytest.mark.parametrize("format", ["fasta", "phylip", "nexus"])
+def test_names_with_blanks_come_back_whole(format):
+    sites = parse_alignment(">a\nACGT\n>b\nACGA\n>c\nACGC\n").sites
+    taxa = ("Homo sapiens", "Homo erectus", "Pan\ttroglodytes")
+    again = parse_alignment(write_alignment(Alignment(taxa, sites), format))
+    wanted = taxa if format == "nexus" else tuple("_".join(name.split()) for name in taxa)
+    assert again.taxa == wanted
+    assert format == "nexus" or again.warnings == ()
+
+
+@pytest.mark.parametrize("format", ["fasta", "phylip"])
+def test_names_that_would_become_one_are_refused(format):
+    sites = parse_alignment(">a\nACGT\n>b\nACGA\n>c\nACGC\n").sites
+    with pytest.raises(AlignmentError, match="'a b' and 'a_b' would both be written as 'a_b'"):
+        write_alignment(Alignment(("a b", "a_b", "c"), sites), format)

@@ -10,7 +10,7 @@ import pytest
 from vaiphy.alignment import AlignmentError
 from vaiphy.formats import FORMATS, parse_alignment, parse_trees
 from vaiphy.formats.files import decode
-from vaiphy.tree import TreeError
+from vaiphy.trees.tree import TreeError
 
 ALIGNMENTS = [
     b">a\nACGT\nRYN-\n>b c\nacgu\n????\n;x\n>c\nACGA\nCC.C\n",
@@ -20,6 +20,10 @@ ALIGNMENTS = [
     b"#NEXUS\n[c [n]]\nbegin taxa; dimensions ntax=3; taxlabels a 'b b' c; end;\nbegin data;\ndimensions ntax=3 nchar=8;\n"
     b"format datatype=dna missing=? gap=- matchchar=. interleave=yes;\nmatrix\na ACGT\n'b b' A..T\nc A{CG}(AT)A\n\n"
     b"a ACGT\n'b b' ....\nc ACGA\n;\nend;\nbegin mrbayes; set x=1; end;\n",
+    b">a\nMKVLEFPQ\n>b\nMKVLEFP*\n>c\nMKVLEBXQ\n",
+    b"3 24\nHomo MKVLEFPQ WILDLIFE\n WILDLIFE\nPan MKVLEFPQ WILDLIFE\n WILDLIFE\nGorilla MKVLEFPQ WILDLIFE\n WILDLIFE\n",
+    b'#NEXUS\nbegin data;\ndimensions ntax=3 nchar=4;\nformat datatype=standard symbols="0123" missing=? gap=-;\nmatrix\n'
+    b"a 01(23)0\nb 0?{1 2}1\nc 1-30\n;\nend;\n",
 ]
 TREES = [
     b"((a:1,b:2)0.9:0.5[&x=1],'c c':1e-3,d)root;\n(a,b,('c c',d));\n",
@@ -54,10 +58,35 @@ def mutated(seed, rng):
     return bytes(text)
 
 
+def inputs(rng):
+    """Endless mutated and random inputs, each with the reader, its error and the check of its result."""
+    formats = [None, *FORMATS]
+    printable = np.frombuffer(b"ACGT-?N acgt'[]();:,=\n\r\t{}.019>#", dtype=np.uint8)
+    starts = [b"", b">", b"3 4\n", b"#NEXUS\n", b"(", b"\x1f\x8b", b"\xff\xfe"]
+    packed = [gzip.compress(seed) for seed in ALIGNMENTS + TREES]
+    while True:
+        format = formats[rng.integers(len(formats))] if rng.random() < 0.3 else None
+        taxa = ["a", "b", "c c", "d"] if rng.random() < 0.25 else None
+        as_alignment = (lambda text, format=format: parse_alignment(text, format=format), AlignmentError, sound_alignment)
+        as_trees = (lambda text, taxa=taxa: parse_trees(text, taxa), TreeError, sound_trees)
+        kind = rng.random()
+        if kind < 0.5:
+            yield mutated(ALIGNMENTS[rng.integers(len(ALIGNMENTS))], rng), *as_alignment
+        elif kind < 0.85:
+            yield mutated(TREES[rng.integers(len(TREES))], rng), *as_trees
+        elif kind < 0.95:
+            size = int(rng.integers(0, 200))
+            content = rng.bytes(size) if rng.random() < 0.5 else rng.choice(printable, size).tobytes()
+            yield starts[rng.integers(len(starts))] + content, *(as_alignment if rng.random() < 0.5 else as_trees)
+        else:
+            yield mutated(packed[rng.integers(len(packed))], rng), *(as_alignment if rng.random() < 0.5 else as_trees)
+
+
 def sound_alignment(found):
     assert found.sites.shape == (len(set(found.taxa)), found.n_sites)
     assert found.n_taxa >= 3
-    assert ((found.sites > 0) & (found.sites <= 15)).all()
+    assert ((found.sites > 0) & (found.sites <= found.alphabet.everything)).all()
+    assert found.sites.dtype == found.alphabet.dtype
 
 
 def sound_trees(found):
@@ -81,7 +110,9 @@ def test_mutated_alignments(seed):
     for k in range(800):
         content = mutated(seed, rng)
         format = formats[k % len(formats)] if k % 3 == 0 else None
-        throw(content, lambda text, format=format: parse_alignment(text, format=format), AlignmentError, sound_alignment)
+        seqtype = ("AA", "MORPH", "BIN", "DNA")[k % 4] if k % 5 == 0 else None
+        options = {"format": format, "seqtype": seqtype}
+        throw(content, lambda text, options=options: parse_alignment(text, **options), AlignmentError, sound_alignment)
 
 
 @pytest.mark.parametrize("seed", TREES)

@@ -4,15 +4,18 @@ import gzip
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 
 import dendropy
 import numpy as np
 import pytest
 from reference.standin import NAMES, NASTY, fasta, use_standin
 
-from vaiphy import runner, splitsample
 from vaiphy.formats import read_trees, results, write_alignment
 from vaiphy.formats.alignments import read_alignment
+from vaiphy.quantities import quantities
+from vaiphy.runner import run as runner
+from vaiphy.trees import splits
 
 
 def needs(program):
@@ -69,17 +72,13 @@ def test_we_read_our_own_files(request, case, suffix):
     entries = read_trees(folder / f"apes{suffix}", result.patterns.taxa)
     if suffix in (".contree", ".con.tre"):
         assert entries[0].tree.topology == result.posterior.majority.topology
-        assert splitsample.branch_lengths(entries[0].tree) == pytest.approx(
-            splitsample.branch_lengths(result.posterior.majority), rel=1e-5
-        )
+        assert splits.branch_lengths(entries[0].tree) == pytest.approx(splits.branch_lengths(result.posterior.majority), rel=1e-5)
     if suffix == ".mcc.tre":
         assert entries[0].tree.topology == result.posterior.credible.topology
     if suffix == ".trees.nwk":
         for k in (0, 1, 999):
             assert entries[k].tree.topology == result.trees.tree(k).topology
-            assert splitsample.branch_lengths(entries[k].tree) == pytest.approx(
-                splitsample.branch_lengths(result.trees.tree(k)), rel=1e-5
-            )
+            assert splits.branch_lengths(entries[k].tree) == pytest.approx(splits.branch_lengths(result.trees.tree(k)), rel=1e-5)
     if suffix == ".trprobs":
         assert [entry.weight for entry in entries] == pytest.approx(result.posterior.topologies.probability, abs=1e-7)
         assert entries[0].tree.topology == result.posterior.topologies.topologies[0]
@@ -130,7 +129,9 @@ def test_mrbayes_summarises_our_replicates(finished):
             compared += 1
     assert compared > 4
     text = (folder / "apes.run1.p").read_text().splitlines()
-    assert text[1].split("\t") == ["Gen", "LnL", "LnPr", "TL"]
+    head = text[1].split("\t")
+    assert head[:5] == ["Gen", "LnL", "LnPr", "TL", "r(A<->C)"]
+    assert head[-5:] == ["pi(A)", "pi(C)", "pi(G)", "pi(T)", "alpha"]
     assert len(text) == 1002
 
 
@@ -149,7 +150,7 @@ def test_iqtree_makes_the_same_consensus(finished):
 @needs("iqtree2")
 def test_iqtree_skips_the_mark_of_a_doubtful_result(finished):
     folder, _ = finished
-    text = results.newick_comment("NOT TO BE TRUSTED: [a] (b); c") + (folder / "apes.trees.nwk").read_text()
+    text = results.newick_comment("NOT CONVERGED: [a] (b); c") + (folder / "apes.trees.nwk").read_text()
     (folder / "doubt.nwk").write_text(text)
     done = subprocess.run(
         ["iqtree2", "-con", "-t", "doubt.nwk", "--prefix", "dq", "-redo"],
@@ -163,17 +164,30 @@ def test_iqtree_skips_the_mark_of_a_doubtful_result(finished):
 
 
 def test_parameters_are_those_of_the_trees(finished):
-    from vaiphy.likelihood import log_likelihood
-
     folder, result = finished
     entries = read_trees(folder / "apes.run2.t", result.patterns.taxa)
-    rows = [list(map(float, line.split())) for line in (folder / "apes.run2.p").read_text().splitlines()[2:]]
+    head, *rows = [line.split() for line in (folder / "apes.run2.p").read_text().splitlines()[1:]]
+    sample = result.outcome.sample
+    assert head[1:] == list(sample.parameters)
     for k in (0, 500, 999):
-        lengths = splitsample.branch_lengths(entries[k].tree)
-        assert rows[k][1] == pytest.approx(log_likelihood(entries[k].tree, result.patterns), abs=2e-3)
-        assert rows[k][3] == pytest.approx(sum(lengths.values()), rel=1e-4)
-        prior = 13 * np.log(10) - 10 * sum(lengths.values()) - np.log(10395)  # 8 taxa: 13 branches, 11!! topologies
-        assert rows[k][2] == pytest.approx(prior, abs=1e-3)
+        length = sum(splits.branch_lengths(entries[k].tree).values())
+        drawn = int(np.abs(sample.parameters["TL"] - length).argmin())
+        recorded = [float(column[drawn]) for column in sample.parameters.values()]
+        assert list(map(float, rows[k][1:])) == pytest.approx(recorded, rel=1e-4)
+
+
+def test_columns_are_computed_where_the_sample_does_not_know_them(finished):
+    from vaiphy.likelihood import log_likelihood
+
+    _, result = finished
+    sample = result.trees.select(np.array([0, 500, 999]))
+    found = quantities(replace(sample, parameters={"kappa": np.arange(3.0)}), result.patterns, prior_rate=10.0)
+    assert list(found) == ["LnL", "LnPr", "TL", "kappa"]
+    for k in range(3):
+        length = sample.lengths[k, 1:].sum()
+        assert found["LnL"][k] == pytest.approx(log_likelihood(sample.tree(k), result.patterns))
+        assert found["TL"][k] == pytest.approx(length)
+        assert found["LnPr"][k] == pytest.approx(13 * np.log(10) - 10 * length - np.log(10395))  # 13 branches, 11!! topologies
 
 
 def test_states_have_a_row_for_each_vertex_and_site(finished):

@@ -1,4 +1,4 @@
-"""Unrooted binary trees as arrays: hashes, parents, moves."""
+"""Unrooted binary trees as arrays: hashes, moves."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from reference.topologies import all_children, tree_of
 
 from vaiphy.branches.gamma import splits_of
 from vaiphy.kernels import binary
-from vaiphy.rearrange import topology_hashes
-from vaiphy.treesample import binary_arrays, parents_of
+from vaiphy.search.rearrange import topology_hashes
+from vaiphy.trees.sample import binary_arrays, parents_of
 
 
 def random_arrays(n_taxa: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -40,14 +40,6 @@ def test_hashes_are_equal_iff_topologies_are(n_taxa: int) -> None:
         assert_valid(other)
         assert tree_of(other).topology == topology
         assert topology_hashes(other[None, :, ::-1].copy())[0] == key
-
-
-def test_parents() -> None:
-    rng = np.random.default_rng(1)
-    trees = np.array([random_arrays(9, rng)[0] for _ in range(10)])
-    out = np.empty((10, 16), dtype=np.int32)
-    binary.parents(trees, out)
-    assert np.array_equal(out, parents_of(trees))
 
 
 @pytest.mark.parametrize("n_taxa", [8, 70])

@@ -8,10 +8,10 @@ from reference.topologies import tree_of
 from vaiphy.alignment import MISSING, SitePatterns, compress
 from vaiphy.kernels import binary, neighbourhood
 from vaiphy.likelihood import U_HIGH, U_LOW, log_likelihood
-from vaiphy.rearrange import Problem, topology_hashes
-from vaiphy.search import climb, neighbours
-from vaiphy.simulate import random_alignment, random_tree
-from vaiphy.treesample import binary_arrays
+from vaiphy.models.simulate import random_alignment, random_tree
+from vaiphy.search.climb import climb, neighbours
+from vaiphy.search.rearrange import Problem, topology_hashes
+from vaiphy.trees.sample import binary_arrays
 
 RATE = 10.0
 EVERYTHING = 1e6

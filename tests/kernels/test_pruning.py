@@ -9,7 +9,7 @@ from reference.shapes import interpret, random_patterns, random_shape
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import logsum, pruning
 from vaiphy.likelihood import branch_derivatives, log_likelihood, node_marginals, schedule
-from vaiphy.tree import Tree
+from vaiphy.trees.tree import Tree
 
 
 @pytest.mark.parametrize(("n_taxa", "n_vertices"), [(2, 2), (2, 4), (3, 4), (3, 6), (4, 4), (4, 6), (5, 7), (6, 7)])

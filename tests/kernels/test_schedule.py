@@ -8,7 +8,7 @@ from reference.topologies import parents_of_edges
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels.schedule import from_parent
 from vaiphy.likelihood import log_likelihoods, node_marginals
-from vaiphy.tree import Tree
+from vaiphy.trees.tree import Tree
 
 
 def test_every_augmented_tree_of_five_taxa_against_the_sum_over_states():

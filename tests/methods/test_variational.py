@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from reference.standin import NAMES, fasta
 
-from vaiphy import outcome, runner
 from vaiphy.alignment import compress
-from vaiphy.analysis import run_steps
 from vaiphy.errors import InputError
 from vaiphy.formats import newick, parse_alignment
-from vaiphy.methods import variational
-from vaiphy.settings import Settings
+from vaiphy.methods import outcome, variational
+from vaiphy.methods.settings import Settings
+from vaiphy.runner import run as runner
+from vaiphy.runner.steps import run_steps
 
 
 @pytest.fixture(autouse=True)
@@ -76,4 +76,4 @@ def test_wrong_options_are_input_errors(patterns):
     with pytest.raises(InputError, match="expected 'spanning' or 'slantis'"):
         run_steps(patterns, Settings(seed=1, method="vaiphy", tree_law="magic"))
     with pytest.raises(InputError, match="prior_rate is 1"):
-        run_steps(patterns, Settings(seed=1, method="vaiphy", prior_rate=1.0))
+        run_steps(patterns, Settings(seed=1, method="vaiphy", length_prior="exp(1)"))

@@ -22,7 +22,7 @@ from reference.random_trees import random_binary_tree
 from vaiphy import datasets
 from vaiphy.alignment import Alignment, compress, decode
 from vaiphy.formats import newick, phylip
-from vaiphy.start import bionj, jc_distances
+from vaiphy.search.starts import bionj, jc_distances
 
 RECORD = Path(__file__).with_name("peer_values.json")
 SHORTEST = 0.001

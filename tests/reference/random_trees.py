@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from vaiphy.tree import Tree
+from vaiphy.trees.tree import Tree
 
 
 def random_binary_tree(n: int, rng: np.random.Generator, taxa: tuple[str, ...] | None = None, rate: float = 10.0) -> Tree:

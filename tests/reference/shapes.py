@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from vaiphy.alignment import SitePatterns
-from vaiphy.tree import Tree
+from vaiphy.trees.tree import Tree
 
 
 def random_shape(n_taxa: int, n_vertices: int, rng: np.random.Generator, dangling: bool = False, scale: float = 0.3) -> Tree:

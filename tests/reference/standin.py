@@ -1,11 +1,12 @@
 """Small alignments and finished runs for the tests of the tool, with a stand-in for the science where that is enough."""
 
-import sys
-
 import numpy as np
-from reference import fake_refine
 from reference.random_trees import random_binary_tree
 
+from vaiphy.methods import METHODS
+
+#: Module and class of the stand-in, as the table of methods has them.
+STANDIN = ("reference.fake_posterior", "FakeMethod")
 NAMES = ("Homo", "Pan", "Gorilla", "Pongo", "Hylobates", "Macaca", "Lemur", "Tarsius")
 #: Names that break careless writers of Newick, NEXUS, tables and pages.
 NASTY = ("<script>alert(1)</script>", "it's", "a b", "x;y", "p(q)", "r,s", '"quoted"', "&amp;", "100", "%s%d", "new_name", "[c]")
@@ -29,4 +30,4 @@ def fasta(taxa, n_sites=60, seed=1, rate=10.0):
 
 def use_standin(monkeypatch):
     """`--method posterior` gives made-up trees in no time."""
-    monkeypatch.setitem(sys.modules, "vaiphy.refine", fake_refine)
+    monkeypatch.setitem(METHODS, "posterior", STANDIN)

@@ -4,7 +4,7 @@ recursion in logarithms. Neither shares anything with the kernels."""
 import numpy as np
 from scipy.special import logsumexp
 
-from vaiphy.tree import Tree
+from vaiphy.trees.tree import Tree
 
 
 def transition(length: float) -> np.ndarray:

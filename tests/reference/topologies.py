@@ -3,8 +3,8 @@
 import numpy as np
 from reference.exact import Edges, unrooted_topologies
 
-from vaiphy.tree import Tree
-from vaiphy.treesample import binary_arrays, parents_of
+from vaiphy.trees.sample import binary_arrays, parents_of
+from vaiphy.trees.tree import Tree
 
 Clade = frozenset[int]
 Subsplit = frozenset[Clade]

@@ -1,1 +1,1 @@
-"""Laws over branch lengths, one a file: each samples lengths with their log-density and evaluates given lengths."""
+"""Distributions over branch lengths, one a file: each samples lengths with their log-density and evaluates given lengths."""

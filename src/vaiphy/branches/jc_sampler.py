@@ -1,18 +1,18 @@
 """The JC sampler (paper, section 3.3, Alg. 2): branch lengths directly from the Jukes-Cantor model.
 
-With `same` unchanged and `different` changed sites, p_same has the law Beta(same + alpha, different + beta) truncated
+With `same` unchanged and `different` changed sites, p_same has the distribution Beta(same + alpha, different + beta) truncated
 to p > 1/4 (saturation), and b = f(p_same). The density is divided by the mass above 1/4, so it integrates to one
 whatever the counts; sampling never rejects saturated draws one by one, so counts at or beyond saturation cost nothing
 extra.
 
-As a law over v = 1 - exp(-4b/3) it is the family of `branches.law` with a = 1, that is, under the prior Exp(4/3).
+As a distribution over v = 1 - exp(-4b/3) it is the family of `branches.law` with a = 1, that is, under the prior Exp(4/3).
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vaiphy.branches.law import LengthLaw, moments
-from vaiphy.model import length_of_same
+from vaiphy.models.jc69 import length_of_same
 
 Floats = NDArray[np.float64]
 #: Largest share of changed sites that the closed-form lengths admit: just short of saturation.
@@ -20,7 +20,7 @@ MAX_CHANGED = 0.7499
 
 
 def jc_rows(statistics: Floats, prior: tuple[float, float] = (1.0, 1.0)) -> Floats:
-    """Laws (..., 5) from expected counts (..., 4) = [d, s1, s2, s3], under the prior Beta(alpha, beta) on p_same."""
+    """Distributions (..., 5) from expected counts (..., 4) = [d, s1, s2, s3], under the prior Beta(alpha, beta) on p_same."""
     rows = np.empty((*statistics.shape[:-1], 5))
     rows[..., 0] = 1.0
     rows[..., 1:] = statistics
@@ -48,7 +48,7 @@ def log_density(lengths: ArrayLike, same: ArrayLike, different: ArrayLike, prior
     lengths, same, different = np.broadcast_arrays(
         np.asarray(lengths, dtype=float), np.asarray(same, dtype=float), np.asarray(different, dtype=float)
     )
-    return _law(same, different, prior).log_density(lengths)
+    return _law(same, different, prior).log_density(lengths.copy())  # kernels take no array that is only a view
 
 
 def likely_length(statistics: Floats) -> Floats:

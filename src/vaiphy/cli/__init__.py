@@ -1,6 +1,7 @@
 """The command `vaiphy`: a table of sub-commands, each loaded only when it is called.
 
-Mistakes in what the user gave end with status 2, failures with status 1, each as plain messages on standard error.
+Mistakes in what the user gave end with status 2, failures with status 1, each as plain messages on standard error;
+Ctrl-C ends with status 130.
 """
 
 import io
@@ -11,18 +12,19 @@ from importlib.util import find_spec
 
 import click
 
-from vaiphy import __version__
 from vaiphy.errors import FailedError, InputError
 
 #: Sub-command -> what `vaiphy --help` says about it. The command lives in the module of that name, under that name.
 COMMANDS = {
-    "run": "Infer the posterior of trees and the evidence of an alignment.",
+    "run": "Infer the posterior of trees and the marginal likelihood of an alignment.",
+    "models": "Which model? Compare substitution models by their marginal likelihoods.",
     "check": "Check an alignment and describe it.",
     "score": "Log-likelihood of a given tree.",
     "simulate": "Simulate a tree and an alignment.",
     "summarise": "Summarise a sample of trees: split support, consensus, credible sets.",
     "compare": "Compare tree samples: split frequencies and their differences.",
     "report": "Write the report of a finished run as one HTML page.",
+    "warm": "Compile everything beforehand: for containers and clusters.",
     "figure": "Draw figures of the method: the JC sampler, a trace of SLANTIS.",
 }
 
@@ -53,6 +55,9 @@ class LazyGroup(click.Group):
         except InputError as error:
             _complain(error.problems)
             ctx.exit(2)
+        except KeyboardInterrupt:
+            click.echo("\nstopped", err=True)
+            ctx.exit(130)
         except BrokenPipeError:
             # The reader of our output (`| head`) has seen enough; keep Python from complaining at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -76,14 +81,30 @@ def _complain(problems: tuple[str, ...]) -> None:
         click.echo(f"error: ... and {len(problems) - MAX_MESSAGES} more problems", err=True)
 
 
+def _show_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from vaiphy.cli.version import describe
+
+        click.echo(describe())
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, "-V", "--version", prog_name="vaiphy")
+@click.option(
+    "-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show versions and exit."
+)
 def main() -> None:
     """Bayesian phylogenetics by variational inference.
 
     Wherever an alignment is asked for, a FASTA, PHYLIP or NEXUS file will do (also gzipped), or the name of an
-    embedded data set, DS1 to DS8. Start with `vaiphy check FILE`, then `vaiphy run FILE`.
+    embedded data set, DS1 to DS8. Start with a check, then run:
+
+    \b
+    vaiphy check primates.fasta
+    vaiphy run primates.fasta
     """
+    # Matrices here are small, and work is shared among our own threads: those of the linear algebra would only get in the way.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         # A name beyond the terminal's character set is shown with escapes, not with a traceback.
         if isinstance(stream, io.TextIOWrapper):

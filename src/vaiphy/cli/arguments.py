@@ -8,6 +8,8 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 FORMAT_NAMES = ("fasta", "phylip", "nexus", "phylip-relaxed", "phylip-strict", "phylip-interleaved", "phylip-sequential")
+SEQTYPES = ("DNA", "RNA", "AA", "BIN", "MORPH")
+SEQTYPE_HELP = f"What the characters are, if the file does not tell: {', '.join(SEQTYPES)}."
 
 
 def alignment_options(command: Command) -> Command:
@@ -19,6 +21,7 @@ def alignment_options(command: Command) -> Command:
                      "(or phylip- with relaxed, strict, interleaved or sequential)."),
         click.option("--matchchar", metavar="CHAR", help="Symbol that means 'as in the first sequence'."),
         click.option("--missing", metavar="CHAR", help="Symbol that means missing data, besides ? and -."),
+        click.option("--seqtype", type=click.Choice(SEQTYPES, case_sensitive=False), metavar="NAME", help=SEQTYPE_HELP),
     ]  # fmt: skip
     for decorate in reversed(decorators):
         command = decorate(command)
@@ -29,3 +32,13 @@ def warn(messages: tuple[str, ...]) -> None:
     """Print warnings to standard error."""
     for message in messages:
         click.echo(f"warning: {message}", err=True)
+
+
+def need_matplotlib() -> None:
+    """Only drawings need it, so it is an extra."""
+    from importlib.util import find_spec
+
+    from vaiphy.errors import FailedError
+
+    if find_spec("matplotlib") is None:
+        raise FailedError('drawing needs matplotlib; install it with: pip install "vaiphy[plot]"')

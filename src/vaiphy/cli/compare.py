@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vaiphy.cli.arguments import need_matplotlib
 from vaiphy.cli.grouped import BurnIn
+from vaiphy.cli.numbers import Whole
 
 if TYPE_CHECKING:
-    from vaiphy.report.comparison import Comparison
+    from vaiphy.output.comparison import Comparison
 
 
 @click.command()
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--show",
-    type=click.IntRange(0),
+    type=Whole(0, 1_000_000),
     default=10,
     show_default=True,
     metavar="N",
@@ -50,9 +52,10 @@ def compare(first: str, second: str, burnin: tuple[float, float], plot: Path | N
     \b
     vaiphy compare primates.fasta primates.nex --burnin 0,0.25
     """
-    from vaiphy.posterior import summarise
-    from vaiphy.report.comparison import compare as comparison_of
-    from vaiphy.treefiles import load_sample, tree_files
+    from vaiphy.formats.treefiles import load_sample, tree_files
+    from vaiphy.output.comparison import compare as comparison_of
+    from vaiphy.output.words import count
+    from vaiphy.summary.posterior import summarise
 
     one = load_sample(tree_files(first), burnin[0])
     two = load_sample(tree_files(second), burnin[1], taxa=one.taxa)
@@ -61,7 +64,7 @@ def compare(first: str, second: str, burnin: tuple[float, float], plot: Path | N
         _write_table(found, one.taxa, table)
     if plot is not None:
         _plot(found, first, second, plot)
-    click.echo(f"A: {first} ({one.n_samples} trees)\nB: {second} ({two.n_samples} trees)\n")
+    click.echo(f"A: {first} ({count(one.n_samples, 'tree')})\nB: {second} ({count(two.n_samples, 'tree')})\n")
     click.echo(f"Average standard deviation of split frequencies   {found.asdsf:.4f}   (splits of at least 0.1 in A or B)")
     click.echo(f"Largest difference of a split frequency           {found.maximum:.4f}")
     click.echo(f"Robinson-Foulds distance of the consensus trees   {found.consensus_rf}")
@@ -87,8 +90,8 @@ def _smaller(split: int, taxa: tuple[str, ...]) -> list[str]:
 
 
 def _write_table(found: "Comparison", taxa: tuple[str, ...], path: Path) -> None:
-    from vaiphy.checkpoint import write_file
     from vaiphy.formats.results import member_list, split_pattern, table
+    from vaiphy.runner.checkpoint import write_file
 
     columns = {
         "split": [split_pattern(split, len(taxa)) for split in found.splits],
@@ -105,12 +108,13 @@ def _plot(found: "Comparison", first: str, second: str, path: Path) -> None:
 
     if path.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise InputError(f"{path}: the plot's name must end in .svg, .png or .pdf")
+    need_matplotlib()
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    from vaiphy.checkpoint import write_file
+    from vaiphy.runner.checkpoint import write_file
 
     figure, axes = pyplot.subplots(figsize=(5, 5), layout="constrained")
     axes.plot([0, 1], [0, 1], color="0.7", linewidth=1)

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from vaiphy.cli.arguments import need_matplotlib
+from vaiphy.cli.numbers import Number, Whole, setting
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -13,21 +16,38 @@ FORMATS = (".png", ".svg", ".pdf")
 
 @click.group()
 def figure() -> None:
-    """Draw figures of the method."""
+    """Draw figures of the method.
+
+    \b
+    vaiphy figure jc-sampler jc.svg
+    """
 
 
 @figure.command("jc-sampler")
 @click.argument("output", type=click.Path(dir_okay=False))
-@click.option("--sites", default=2000, show_default=True, type=click.IntRange(min=1), help="Number of sites, M.")
-@click.option("--changes", "-c", multiple=True, type=click.FloatRange(min=0.0), help="Changed sites (repeat for several).")
-@click.option("--samples", default=5000, show_default=True, type=click.IntRange(min=1), help="Samples for each law.")
-@click.option("--seed", default=1, show_default=True, help="Seed of the random numbers.")
+@click.option("--sites", default=2000, show_default=True, type=Whole(1, 10**9), metavar="N", help="Number of sites, M.")
+@click.option("-c", "--changes", multiple=True, type=Number(0, 10**9), metavar="X", help="Changed sites (repeat for several).")
+@click.option(
+    "--samples",
+    default=5000,
+    show_default=True,
+    type=Whole(1, 10**7),
+    metavar="N",
+    help="Samples for each number of changed sites.",
+)
+@click.option(
+    "--seed", default=1, show_default=True, type=setting("seed", whole=True), metavar="N", help="Seed of the random numbers."
+)
 def jc_sampler(output: str, sites: int, changes: tuple[float, ...], samples: int, seed: int) -> None:
-    """Branch lengths drawn directly from the Jukes-Cantor model (the paper's Figure 1)."""
+    """Branch lengths drawn directly from the Jukes-Cantor model (the paper's Figure 1).
+
+    \b
+    vaiphy figure jc-sampler jc.svg --sites 500
+    """
     import numpy as np
 
     from vaiphy.errors import InputError
-    from vaiphy.figures import jc_sampler_figure
+    from vaiphy.output.figures import jc_sampler_figure
 
     _check_format(output)
     chosen = changes or tuple(sites * share for share in (0.0125, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5))
@@ -38,13 +58,24 @@ def jc_sampler(output: str, sites: int, changes: tuple[float, ...], samples: int
 
 @figure.command("slantis")
 @click.argument("output", type=click.Path(dir_okay=False))
-@click.option("--vertices", default=5, show_default=True, type=click.IntRange(3, 8), help="Vertices of the graph.")
-@click.option("--seed", default=404, show_default=True, help="Seed of the random numbers: weights and decisions.")
+@click.option("--vertices", default=5, show_default=True, type=Whole(3, 8), metavar="N", help="Vertices of the graph: 3 to 8.")
+@click.option(
+    "--seed",
+    default=404,
+    show_default=True,
+    type=setting("seed", whole=True),
+    metavar="N",
+    help="Seed of the random numbers: weights and decisions.",
+)
 def slantis(output: str, vertices: int, seed: int) -> None:
-    """One tree drawn by SLANTIS on a small random graph, decision by decision."""
+    """One tree drawn by SLANTIS on a small random graph, decision by decision.
+
+    \b
+    vaiphy figure slantis slantis.png --vertices 4
+    """
     import numpy as np
 
-    from vaiphy.figures import example_weights, slantis_figure
+    from vaiphy.output.figures import example_weights, slantis_figure
 
     _check_format(output)
     rng = np.random.default_rng(seed)
@@ -56,6 +87,7 @@ def _check_format(output: str) -> None:
 
     if Path(output).suffix.lower() not in FORMATS:
         raise InputError(f"{output}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    need_matplotlib()
 
 
 def _save(drawn: "Figure", output: str) -> None:

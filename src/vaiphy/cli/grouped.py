@@ -5,7 +5,11 @@ from typing import Any
 
 import click
 
+from vaiphy.errors import InputError
 from vaiphy.parallel import available_threads
+
+#: The longest time limit, 1000 days, and the largest number of trees that a burn-in may leave out.
+MAX_SECONDS, MAX_BURNIN = 1000 * 86400.0, 1e9
 
 
 class GroupedCommand(click.Command):
@@ -39,7 +43,7 @@ class Threads(click.ParamType):
         if str(value).lower() == "auto":
             return available_threads()
         if not re.fullmatch(r"[1-9][0-9]{0,3}", str(value)):
-            self.fail(f"{value!r} is neither a number of threads nor 'auto'", param, ctx)
+            raise InputError(f"--threads: {value!r} is neither a number of threads (1 to 9,999) nor 'auto'")
         return int(value)
 
 
@@ -52,9 +56,10 @@ class Duration(click.ParamType):
         if isinstance(value, int | float):
             return float(value)
         found = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)\s*([smhd]?)", str(value).strip().lower())
-        if found is None or float(found[1]) == 0:
-            self.fail(f"{value!r} is no time; write seconds, or 90s, 10m, 2h", param, ctx)
-        return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]]
+        seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]] if found else 0.0
+        if not 0 < seconds <= MAX_SECONDS:
+            raise InputError(f"--time-limit: {value!r} is not a time; write seconds, or 90s, 10m, 2h, at most 1000d")
+        return seconds
 
 
 class BurnIn(click.ParamType):
@@ -70,6 +75,6 @@ class BurnIn(click.ParamType):
             numbers = [float(part) for part in parts]
         except ValueError:
             numbers = []
-        if not 1 <= len(numbers) <= 2 or not all(0 <= number < float("inf") for number in numbers):
-            self.fail(f"{value!r} is no burn-in; write 0.25, 100, or two with a comma between", param, ctx)
+        if not 1 <= len(numbers) <= 2 or not all(0 <= number <= MAX_BURNIN for number in numbers):
+            raise InputError(f"--burnin: {value!r} is not a burn-in; write 0.25, 100, or two with a comma between")
         return numbers[0], numbers[-1]

@@ -4,13 +4,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isnan
 from typing import Any
 
 import click
 
-from vaiphy.outcome import Progress
-from vaiphy.runlog import describe
-from vaiphy.runner import Listener
+from vaiphy.methods.outcome import Progress
+from vaiphy.runner.log import describe, details
+from vaiphy.runner.run import Listener
 
 #: Seconds between two plain lines.
 EVERY = 5.0
@@ -36,6 +37,8 @@ class Pace:
 
     def remaining(self, fraction: float, seconds: float) -> str:
         """In words, once enough is done to tell; `fraction` of the whole is done after `seconds`."""
+        if isnan(fraction):
+            return ""
         if self._first is None:
             self._first = (fraction, seconds)
         done, spent = fraction - self._first[0], seconds - self._first[1]
@@ -83,7 +86,8 @@ def _bar() -> Iterator[Listener]:
         task = bar.add_task("starting", total=1.0, note="")
 
         def progress(now: Progress) -> None:
-            parts = [describe(now).split(" %", 1)[1].strip(), pace.remaining(now.progress, time.monotonic() - began)]
-            bar.update(task, completed=now.progress, description=now.stage, note="  ".join(p for p in parts if p))
+            parts = [details(now).strip(), pace.remaining(now.progress, time.monotonic() - began)]
+            done = None if isnan(now.progress) else now.progress
+            bar.update(task, completed=done, description=now.stage, note="  ".join(p for p in parts if p))
 
         yield Listener(lambda line: console.print(line, markup=False, soft_wrap=True), progress)

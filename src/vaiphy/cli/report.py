@@ -19,12 +19,15 @@ def report(prefix: str, output: Path | None, text: bool) -> None:
     """Write the report of a finished run as one HTML page.
 
     PREFIX is that of `vaiphy run`; only PREFIX.ckpt is read.
+
+    \b
+    vaiphy report primates.fasta
     """
-    from vaiphy.checkpoint import write_file
-    from vaiphy.report.files import written_files
-    from vaiphy.report.page import page
-    from vaiphy.report.text import text_report
-    from vaiphy.runner import load_analysis, with_suffix
+    from vaiphy.output.files import written_files
+    from vaiphy.output.page import page
+    from vaiphy.output.text import text_report
+    from vaiphy.runner.checkpoint import write_file
+    from vaiphy.runner.saved import load_analysis, with_suffix
 
     base = Path(prefix.removesuffix(".ckpt"))
     analysis = load_analysis(base)

@@ -1,5 +1,6 @@
 """`vaiphy run`: from an alignment to trees, evidence and a report."""
 
+import os
 import shlex
 import signal
 import sys
@@ -9,8 +10,9 @@ from typing import Any
 import click
 
 from vaiphy import __version__
-from vaiphy.cli.arguments import FORMAT_NAMES
+from vaiphy.cli.arguments import FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES
 from vaiphy.cli.grouped import Duration, GroupedCommand, GroupedOption, Threads
+from vaiphy.cli.numbers import prior_number, setting
 
 EVERYDAY, METHOD, INPUT, OUTPUT = "Everyday options", "What is computed", "How the alignment is read", "Files and screen"
 
@@ -25,6 +27,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 @_option(
     "-T",
     "--threads",
+    metavar="N|auto",
     type=Threads(),
     default="auto",
     show_default=True,
@@ -33,10 +36,10 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 )
 @_option(
     "--seed",
-    type=int,
+    type=setting("seed", whole=True),
     metavar="N",
     group=EVERYDAY,
-    help="Seed of all chance.  [default: drawn, printed and recorded]",
+    help="Seed of the random numbers.  [default: drawn, printed and recorded]",
 )
 @_option(
     "--outgroup", metavar="TAXA", group=EVERYDAY, help="Taxon (or several, with commas) beside which trees are rooted when drawn."
@@ -55,39 +58,79 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 )
 @_option(
     "--replicates",
-    type=int,
+    type=setting("replicates", whole=True),
     default=4,
     show_default=True,
     metavar="N",
     group=METHOD,
-    help="Independent repetitions, compared with each other.",
+    help="Independent repetitions, compared with each other: 2 to 1,000.",
 )
 @_option(
     "--accuracy",
-    type=float,
+    type=setting("accuracy"),
     default=0.05,
     show_default=True,
     metavar="X",
     group=METHOD,
-    help="Standard error of the log evidence to aim for.",
+    help="Standard error of the log marginal likelihood to aim for: 0.0001 to 1,000.",
+)
+@_option(
+    "-m",
+    "--model",
+    metavar="MODEL",
+    group=EVERYDAY,
+    help="Substitution model as IQ-TREE writes it: JC, HKY+G4, GTR+I+G4, LG+G4, MK+ASC; auto compares models and takes the best. "
+    " [default: GTR+G4; LG+G4 for amino acids; MK for other characters; JC for the paper's methods]",
+)
+@_option(
+    "-p",
+    "--partition",
+    metavar="FILE",
+    group=EVERYDAY,
+    help="Parts with a model each: a partition file (RAxML or NEXUS), or a charpartition in the alignment's own file.",
+)
+@_option(
+    "--rates",
+    type=click.Choice(["free", "linked"]),
+    default="free",
+    show_default=True,
+    group=METHOD,
+    help="With -p: a relative rate for each part, or the same branch lengths for all.",
+)
+@_option(
+    "--length-prior",
+    metavar="PRIOR",
+    group=METHOD,
+    help="Prior of branch lengths: exp(RATE) or gammadir(aT,bT,a,c), MrBayes's default.  [default: exp(10)]",
 )
 @_option(
     "--prior-rate",
-    type=float,
-    default=10.0,
-    show_default=True,
+    type=prior_number(),
     metavar="X",
     group=METHOD,
-    help="Rate of the exponential prior of branch lengths.",
+    help="Rate of the exponential prior of branch lengths (mean 1/X), short for --length-prior 'exp(X)': 0.001 to 1,000,000.",
 )
 @_option(
     "--tree-law",
     type=click.Choice(["spanning", "slantis"]),
     group=METHOD,
-    help="Law of trees of the method vaiphy.  [default: spanning]",
+    help="Distribution of trees of the method vaiphy.  [default: spanning]",
 )
-@_option("--iterations", type=int, metavar="N", group=METHOD, help="Iterations of the method vaiphy.")
-@_option("--particles", type=int, metavar="N", group=METHOD, help="Particles of the methods phi-csmc and csmc.")
+@_option(
+    "--iterations",
+    type=setting("iterations", whole=True),
+    metavar="N",
+    group=METHOD,
+    help="Iterations of the method vaiphy, at least 1.",
+)
+@_option(
+    "--particles",
+    type=setting("particles", whole=True),
+    metavar="N",
+    group=METHOD,
+    help="Particles of the methods phi-csmc and csmc, at least 2.",
+)
+@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log evidence 0).")
 @_option(
     "--format",
     "format_",
@@ -98,14 +141,21 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 )
 @_option("--matchchar", metavar="CHAR", group=INPUT, help="Symbol that means 'as in the first sequence'.")
 @_option("--missing", metavar="CHAR", group=INPUT, help="Symbol that means missing data, besides ? and -.")
+@_option("--seqtype", type=click.Choice(SEQTYPES, case_sensitive=False), metavar="NAME", group=INPUT, help=SEQTYPE_HELP)
 @_option(
     "--trees",
-    type=int,
+    type=setting("n_trees", whole=True),
     default=1000,
     show_default=True,
     metavar="N",
     group=OUTPUT,
-    help="Equal-weight trees to write for other programs.",
+    help="Posterior trees to write for other programs, resampled to equal weights: 1 to 1,000,000.",
+)
+@_option(
+    "--safe-names",
+    is_flag=True,
+    group=OUTPUT,
+    help="Give the taxa names that every program reads, with a table in PREFIX.names.tsv.",
 )
 @_option("-q", "--quiet", is_flag=True, group=OUTPUT, help="Print nothing but errors.")
 @click.help_option("-h", "--help", cls=GroupedOption, group=OUTPUT)
@@ -120,14 +170,21 @@ def run(
     method: str,
     replicates: int,
     accuracy: float,
-    prior_rate: float,
+    model: str | None,
+    partition: str | None,
+    rates: str,
+    length_prior: str | None,
+    prior_rate: float | None,
     tree_law: str | None,
     iterations: int | None,
     particles: int | None,
+    prior_only: bool,
     format_: str | None,
     matchchar: str | None,
     missing: str | None,
+    seqtype: str | None,
     trees: int,
+    safe_names: bool,
     quiet: bool,
 ) -> None:
     """Infer the posterior of trees and the evidence of ALIGNMENT.
@@ -139,18 +196,22 @@ def run(
     vaiphy run primates.fasta
     vaiphy run primates.fasta --outgroup Lemur --seed 1 -T 4
     """
+    # A signal in the middle of an import can surface as any error; nothing is written yet, so the process simply ends.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _quit)
     if not quiet:
         click.echo(f"VaiPhy {__version__}", err=True)
     if alignment == "-" and prefix is None:
         raise click.UsageError("reading from standard input needs a --prefix for the names of the files")
     # Only now: these take a second to load, and the first line is on the screen.
-    from vaiphy.analysis import Interrupted
     from vaiphy.cli.progress import shown
-    from vaiphy.runner import run as run_analysis
+    from vaiphy.runner.run import run as run_analysis
+    from vaiphy.runner.steps import Interrupted
 
     prefix = prefix or alignment
     command = "vaiphy " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["run"] else f"vaiphy run {shlex.quote(alignment)}"
-    signal.signal(signal.SIGTERM, _terminated)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _terminated)
     try:
         with shown(quiet) as listener:
             analysis = run_analysis(
@@ -161,15 +222,22 @@ def run(
                 threads=threads,
                 replicates=replicates,
                 accuracy=accuracy,
+                model=model,
+                length_prior=length_prior,
                 prior_rate=prior_rate,
                 tree_law=tree_law,
                 iterations=iterations,
                 particles=particles,
+                prior_only=prior_only,
                 format=format_,
                 matchchar=matchchar,
                 missing=missing,
+                seqtype=seqtype,
                 outgroup=_names(outgroup),
                 n_trees=trees,
+                safe_names=safe_names,
+                partition=partition,
+                part_rates=rates,
                 time_limit=time_limit,
                 redo=redo,
                 command=command,
@@ -190,14 +258,20 @@ def _names(outgroup: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (outgroup or "").split(",") if name.strip())
 
 
+def _quit(number: int, frame: FrameType | None) -> None:
+    """Stopped while the program is being loaded."""
+    os.write(2, b"\nstopped\n")
+    os._exit(130)
+
+
 def _terminated(number: int, frame: FrameType | None) -> None:
     """A cluster's polite kill is treated as Ctrl-C: there is a checkpoint, and the same command goes on."""
     raise KeyboardInterrupt
 
 
 def _summarise(analysis: Any, prefix: str) -> None:
-    from vaiphy.report import words
-    from vaiphy.report.files import written_files
+    from vaiphy.output import words
+    from vaiphy.output.files import written_files
 
     click.echo("")
     click.echo(words.headline(analysis) + ".")
@@ -205,6 +279,8 @@ def _summarise(analysis: Any, prefix: str) -> None:
     for reason in (*analysis.reasons, *words.grounds(analysis)):
         click.echo(f"  - {reason}")
     click.echo(words.trees_sentence(analysis))
+    for k, sentence in enumerate(words.model_sentences(analysis)):
+        click.echo(f"  - {sentence}" if k else sentence)
     click.echo("")
     names = written_files(analysis, prefix)
     width = max(map(len, names))

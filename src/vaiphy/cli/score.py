@@ -9,13 +9,25 @@ import click
 from vaiphy.cli.arguments import alignment_options, warn
 
 if TYPE_CHECKING:
-    from vaiphy.alignment import Alignment
-    from vaiphy.tree import Tree
+    from vaiphy.alignment import Alignment, SitePatterns
+    from vaiphy.trees.tree import Tree
+
+    Scored = tuple[float, Tree, dict[str, float]]
+
+#: The model where none is given; scoring estimates nothing that was not asked for.
+DEFAULTS = {"DNA": "JC", "RNA": "JC", "AA": "LG", "BIN": "MK", "MORPH": "MK"}
 
 
 @click.command()
 @alignment_options
 @click.argument("tree", metavar="TREE")
+@click.option(
+    "-m",
+    "--model",
+    metavar="MODEL",
+    help="Substitution model as IQ-TREE writes it, such as HKY{2.5}+F+G4{0.5}; parameters without a "
+    "value get their best one.  [default: JC; LG for amino acids, MK for other characters]",
+)
 @click.option("--optimise", "--optimize", is_flag=True, help="Find the branch lengths of highest likelihood.")
 @click.option("--output", type=click.Path(dir_okay=False), help="File for the optimised trees (else: standard output).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -25,35 +37,40 @@ def score(
     format_: str | None,
     matchchar: str | None,
     missing: str | None,
+    seqtype: str | None,
+    model: str | None,
     optimise: bool,
     output: str | None,
     as_json: bool,
 ) -> None:
-    """Log-likelihood of a given tree under JC69.
+    """Log-likelihood of a given tree under any model.
 
     TREE is a Newick or NEXUS file (also gzipped; - for standard input) with one tree or more, on the taxa of ALIGNMENT.
-    Prints one log-likelihood a line; with --optimise the trees follow, with their new branch lengths.
+    Prints one log-likelihood a line, then the parameters that were found, one line a tree; with --optimise the trees follow,
+    with their new branch lengths.
+
+    \b
+    vaiphy score primates.fasta my.tre -m HKY+G4 --optimise
     """
     from vaiphy.errors import InputError
     from vaiphy.formats import read_alignment, read_trees
 
     if output and not optimise:
         raise InputError("--output is for optimised trees: add --optimise")
-    data = read_alignment(alignment, format_, matchchar, missing)
+    data = read_alignment(alignment, format_, matchchar, missing, seqtype)
     warn(data.warnings)
     entries = read_trees(tree, data.taxa)
     names = [entry.name or (f"tree {k}" if len(entries) > 1 else "tree") for k, entry in enumerate(entries, 1)]
     trees = [entry.tree for entry in entries]
     if not optimise:
         _check_lengths(tree, names, trees)
-    scores, best = _score(data, trees, optimise)
-    _report(names, scores, best if optimise else [], output, as_json)
+    _report(names, _score(data, trees, model or DEFAULTS[data.alphabet.name], optimise), optimise, output, as_json)
 
 
 def _check_lengths(path: str, names: list[str], trees: list["Tree"]) -> None:
     import numpy as np
 
-    from vaiphy.tree import TreeError
+    from vaiphy.trees.tree import TreeError
 
     problems = []
     for name, tree in zip(names, trees):
@@ -67,45 +84,69 @@ def _check_lengths(path: str, names: list[str], trees: list["Tree"]) -> None:
         raise TreeError(*problems)
 
 
-def _score(data: "Alignment", trees: list["Tree"], optimise: bool) -> tuple[list[float], list["Tree"]]:
-    """Log-likelihoods, and the trees they belong to."""
+def _score(data: "Alignment", trees: list["Tree"], model: str, optimise: bool) -> list["Scored"]:
+    """Log-likelihood, tree and parameters found, of each tree."""
+    from vaiphy.alignment import compress
+    from vaiphy.kernels.announce import announced
+
+    patterns = compress(data)
+    jc69 = data.alphabet.is_nucleotides and model.upper() in ("JC", "JC69")
+    score = _under_jc69 if jc69 else _under_model
+    with announced(lambda message: click.echo(message, err=True)):
+        return score(patterns, trees, model, optimise)
+
+
+def _under_jc69(patterns: "SitePatterns", trees: list["Tree"], model: str, optimise: bool) -> list["Scored"]:
     import numpy as np
 
     from vaiphy import likelihood
-    from vaiphy.alignment import compress
-    from vaiphy.kernels.announce import announced
-    from vaiphy.tree import simplified
+    from vaiphy.trees.tree import simplified
 
-    patterns = compress(data)
-    scores, best = [], []
-    with announced(lambda message: click.echo(message, err=True)):
-        for tree in trees:
-            if optimise:
-                # The two branches at a root of degree two cannot be told apart: one branch instead.
-                plain = simplified(tree)
-                tree, value = likelihood.optimise(plain.with_lengths(np.abs(plain.length)), patterns)
-            else:
-                value = likelihood.log_likelihood(tree, patterns)
-            scores.append(value)
-            best.append(tree)
-    return scores, best
+    found: list[Scored] = []
+    for tree in trees:
+        if optimise:
+            # The two branches at a root of degree two cannot be told apart: one branch instead.
+            plain = simplified(tree)
+            tree, value = likelihood.optimise(plain.with_lengths(np.abs(plain.length)), patterns)
+        else:
+            value = likelihood.log_likelihood(tree, patterns)
+        found.append((value, tree, {}))
+    return found
 
 
-def _report(names: list[str], scores: list[float], trees: list["Tree"], output: str | None, as_json: bool) -> None:
-    from vaiphy.checkpoint import write_file
+def _under_model(patterns: "SitePatterns", trees: list["Tree"], model: str, optimise: bool) -> list["Scored"]:
+    from vaiphy.search.optimum import optimum
+    from vaiphy.target import target_of
+
+    target = target_of(patterns, model)
+    found: list[Scored] = []
+    for tree in trees:
+        best = optimum(target, tree, lengths=optimise)
+        columns = target.columns(best.z[None, :])
+        found.append((best.log_likelihood, best.tree, {name: float(column[0]) for name, column in columns.items()}))
+    return found
+
+
+def _report(names: list[str], scored: list["Scored"], optimised: bool, output: str | None, as_json: bool) -> None:
     from vaiphy.formats import newick
+    from vaiphy.runner.checkpoint import write_file
 
-    texts = [newick.write(tree, digits=8) for tree in trees]
+    texts = [newick.write(tree, digits=8) for _, tree, _ in scored] if optimised else []
     if output:
         write_file(Path(output), "".join(text + "\n" for text in texts))
     if as_json:
-        rows: list[dict[str, object]] = [{"name": name, "log_likelihood": value} for name, value in zip(names, scores)]
+        rows: list[dict[str, object]] = []
+        for name, (value, _, parameters) in zip(names, scored):
+            rows.append({"name": name, "log_likelihood": value} | ({"parameters": parameters} if parameters else {}))
         for row, text in zip(rows, texts):
             row["tree"] = text
         click.echo(json.dumps(rows, indent=2))
         return
-    for name, value in zip(names, scores):
+    for name, (value, _, _) in zip(names, scored):
         click.echo(f"{name}\t{value:.6f}" if len(names) > 1 else f"{value:.6f}")
+    for _, _, parameters in scored:
+        if parameters:
+            click.echo("  ".join(f"{name} {value:.6g}" for name, value in parameters.items()))
     if texts and not output:
         for text in texts:
             click.echo(text)

@@ -4,25 +4,55 @@ from pathlib import Path
 
 import click
 
+from vaiphy.cli.arguments import SEQTYPES
+from vaiphy.cli.numbers import Number, Whole, prior_number, setting
+
 
 @click.command()
-@click.option("--taxa", type=click.IntRange(3, 100_000), default=20, show_default=True, help="Number of taxa.")
-@click.option("--sites", type=click.IntRange(1, 100_000_000), default=1000, show_default=True, help="Number of sites.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of the random numbers.")
+@click.option("--taxa", type=Whole(3, 100_000), default=20, show_default=True, metavar="N", help="Number of taxa: 3 to 100,000.")
+@click.option(
+    "--sites",
+    type=Whole(1, 100_000_000),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Number of sites: 1 to 100,000,000.",
+)
+@click.option(
+    "--seed", type=setting("seed", whole=True), default=1, show_default=True, metavar="N", help="Seed of the random numbers."
+)
 @click.option(
     "--rate",
-    type=click.FloatRange(0, min_open=True),
+    type=prior_number(),
     default=10.0,
     show_default=True,
-    help="Branch lengths are exponential with this rate (mean 1/rate substitutions per site).",
+    metavar="X",
+    help="Branch lengths are exponential with this rate (mean 1/X substitutions per site): 0.001 to 1,000,000.",
 )
+@click.option(
+    "-m",
+    "--model",
+    default="JC",
+    show_default=True,
+    metavar="MODEL",
+    help="Substitution model, such as HKY{2.5}+F{0.3,0.2,0.2,0.3}+G4{0.5}, LG+G4 or MK; parameters without a value are drawn "
+    "from their priors.",
+)
+@click.option(
+    "--seqtype",
+    type=click.Choice(SEQTYPES, case_sensitive=False),
+    metavar="NAME",
+    help=f"What the characters are: {', '.join(SEQTYPES)}.  [default: as the model says]",
+)
+@click.option("--states", type=Whole(2, 36), default=4, show_default=True, metavar="N", help="States of MORPH: 2 to 36.")
 @click.option("--tree", "tree_file", metavar="FILE", help="Simulate along this tree (Newick or NEXUS) instead.")
 @click.option(
     "--missing",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=Number(0, 0.999),
     default=0.0,
     show_default=True,
-    help="Fraction of characters to replace by gaps.",
+    metavar="X",
+    help="Fraction of characters to replace by gaps: 0 to 0.999.",
 )
 @click.option(
     "--format",
@@ -39,6 +69,9 @@ def simulate(
     sites: int,
     seed: int,
     rate: float,
+    model: str,
+    seqtype: str | None,
+    states: int,
     tree_file: str | None,
     missing: float,
     format_: str,
@@ -48,22 +81,39 @@ def simulate(
     """Simulate a tree and an alignment.
 
     The tree is uniform over unrooted binary topologies with exponential branch lengths; the sequences evolve along it
-    under JC69. Writes PREFIX.fasta (or .phy, .nex) and the true tree as PREFIX.tree.
+    under the model. Writes PREFIX.fasta (or .phy, .nex) and the true tree as PREFIX.tree.
+
+    \b
+    vaiphy simulate --taxa 20 --sites 1000 --seed 1
     """
     import numpy as np
 
-    from vaiphy.checkpoint import batch
+    from vaiphy.alphabets import alphabet_named
     from vaiphy.errors import InputError
     from vaiphy.formats import newick, read_trees, write_alignment
-    from vaiphy.simulate import random_alignment, random_tree, taxon_names
+    from vaiphy.formats.limits import too_many_characters
+    from vaiphy.models.grammar import alphabet_for
+    from vaiphy.models.simulate import random_alignment, random_tree, taxon_names
+    from vaiphy.models.substitution import model_of
+    from vaiphy.runner.checkpoint import batch
 
     ending = {"fasta": "fasta", "phylip": "phy", "nexus": "nex"}[format_]
     targets = Path(f"{prefix}.{ending}"), Path(f"{prefix}.tree")
     if not redo and (present := [str(target) for target in targets if target.exists()]):
         raise InputError(*(f"{name}: the file is already there; --redo overwrites it" for name in present))
+    evolution = model_of(model, alphabet_named(seqtype or alphabet_for(model) or "DNA", states))
     rng = np.random.default_rng(seed)
-    tree = read_trees(tree_file)[0].tree if tree_file else random_tree(taxon_names(taxa), rng, rate)
-    alignment = random_alignment(tree, sites, rng, missing)
+    given = read_trees(tree_file)[0].tree if tree_file else None
+    if message := too_many_characters(taxa if given is None else given.n_taxa, sites):
+        raise InputError(message)
+    tree = random_tree(taxon_names(taxa), rng, rate) if given is None else given
+    if evolution.name == "JC" and evolution.alphabet.name == "DNA":
+        alignment = random_alignment(tree, sites, rng, missing)
+    else:
+        z = evolution.draw_prior(1, rng)
+        alignment = random_alignment(tree, sites, rng, missing, evolution, z[0])
+        drawn = ", ".join(f"{name} {value[0]:.4g}" for name, value in evolution.columns(z).items())
+        click.echo(f"model {evolution.name}" + (f", drawn from the prior: {drawn}" if drawn else ""))
     targets[0].parent.mkdir(parents=True, exist_ok=True)
     with batch() as files:
         files.write(targets[0], write_alignment(alignment, format_))

@@ -4,12 +4,15 @@ from pathlib import Path
 
 import click
 
+from vaiphy.cli.grouped import MAX_BURNIN
+from vaiphy.cli.numbers import Number
+
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE|PREFIX...")
 @click.option(
     "--burnin",
-    type=click.FloatRange(0),
+    type=Number(0, MAX_BURNIN),
     default=0.0,
     show_default=True,
     metavar="X",
@@ -31,19 +34,19 @@ def summarise(
     vaiphy summarise primates.nex.run1.t primates.nex.run2.t --burnin 0.25
     vaiphy summarise boot.ufboot --prefix boot
     """
-    from vaiphy.consensus import ladderised, named, rooted_at
     from vaiphy.errors import InputError
-    from vaiphy.posterior import summarise as summary_of
-    from vaiphy.report.files import summary_files
-    from vaiphy.report.text import posterior_report
-    from vaiphy.treefiles import load_sample, tree_files
+    from vaiphy.formats.treefiles import load_sample, tree_files
+    from vaiphy.output.files import summary_files
+    from vaiphy.output.text import posterior_report
+    from vaiphy.summary.consensus import ladderised, named, rooted_at
+    from vaiphy.summary.posterior import summarise as summary_of
 
     paths = [path for name in files for path in tree_files(name)]
     posterior = summary_of(load_sample(paths, burnin, weighted=not ignore_weights))
     wanted = tuple(name.strip() for name in (outgroup or "").split(",") if name.strip()) or posterior.taxa[:1]
     drawn = named(ladderised(rooted_at(posterior.majority, wanted)))
     if prefix is not None:
-        from vaiphy.checkpoint import batch
+        from vaiphy.runner.checkpoint import batch
 
         contents = dict(
             summary_files(posterior, drawn, named(ladderised(rooted_at(posterior.credible, wanted[:1]))), _note(paths))

@@ -4,9 +4,10 @@
 `support` and `jc_mixture` (the paper's phi-CSMC), `pairwise`, `guided` (what is recommended, made by `pilots` and `guide`).
 """
 
+from vaiphy.csmc.effort import Effort
 from vaiphy.csmc.engine import Particles
 from vaiphy.csmc.guide import Reference
-from vaiphy.csmc.pilots import Effort, guided_proposal, prepare, starting_topologies
+from vaiphy.csmc.pilots import guided_proposal, prepare, starting_topologies
 from vaiphy.csmc.runs import Estimate, estimate, make_proposal, run
 from vaiphy.csmc.targets import Target
 

@@ -20,11 +20,11 @@ from vaiphy.alignment import SitePatterns, fold_states
 from vaiphy.csmc import forest as forests
 from vaiphy.csmc.forest import CHUNK, Forest
 from vaiphy.csmc.proposals import AnyProposal, Running
-from vaiphy.csmc.resampling import ancestors, effective_sample_size
+from vaiphy.csmc.resampling import ancestors
 from vaiphy.csmc.targets import Target, log_backward
 from vaiphy.csmc.unroot import rooted_arrays, unrooted_arrays
-from vaiphy.evidence import log_sum_exp
 from vaiphy.parallel import streams
+from vaiphy.weights import effective_size, log_sum_exp
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +97,7 @@ def run(
             raise ArithmeticError("every particle has weight zero: the data are impossible under all trees proposed")
         total = log_sum_exp(current)
         weights = np.exp(current - total)
-        ess[rank] = effective_sample_size(weights)
+        ess[rank] = effective_size(weights)
         if not last and (ess[rank] < threshold * n_particles or threshold >= 1):
             resampled[rank] = True
             chosen = ancestors(resampling, weights, chance)

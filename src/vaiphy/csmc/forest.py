@@ -19,8 +19,8 @@ from vaiphy.parallel import chunks, map_threads
 CHUNK = 128
 
 
-def leaf_marks(n_taxa: int) -> NDArray[np.uint64]:
-    """A random 64-bit mark for every taxon; a clade is known by the exclusive or of its taxa's marks."""
+def taxon_hashes(n_taxa: int) -> NDArray[np.uint64]:
+    """A random 64-bit hash for every taxon; that of a clade is the exclusive or of its taxa's."""
     return np.ascontiguousarray(taxon_keys(n_taxa)[:n_taxa])
 
 
@@ -29,7 +29,7 @@ class Forest:
     """K particles of R roots each, and every vertex ever made.
 
     `children[v]`, `lengths[v]` are the two subtrees below v and the branches to them; `size` counts taxa, `least` is the
-    smallest of them, `born` the rank at which v was made, `mark` identifies its set of taxa, and `log_likelihood` is
+    smallest of them, `born` the rank at which v was made, `clade_hash` identifies its set of taxa, and `log_likelihood` is
     log p(data of its taxa | subtree).
     """
 
@@ -40,7 +40,7 @@ class Forest:
     size: NDArray[np.int32]
     least: NDArray[np.int32]
     born: NDArray[np.int32]
-    mark: NDArray[np.uint64]
+    clade_hash: NDArray[np.uint64]
     log_likelihood: NDArray[np.float64]
     slot: NDArray[np.int32]
     pool: NDArray[np.float32]
@@ -77,8 +77,8 @@ def begin(patterns: SitePatterns, n_particles: int, threads: int = 1) -> Forest:
     slot[:n] = np.arange(n)
     log_likelihood = np.zeros(n_vertices)
     log_likelihood[:n] = leaf_logs
-    mark = np.zeros(n_vertices, dtype=np.uint64)
-    mark[:n] = leaf_marks(n)
+    clade_hash = np.zeros(n_vertices, dtype=np.uint64)
+    clade_hash[:n] = taxon_hashes(n)
     least = np.zeros(n_vertices, dtype=np.int32)
     least[:n] = np.arange(n)
     return Forest(
@@ -89,7 +89,7 @@ def begin(patterns: SitePatterns, n_particles: int, threads: int = 1) -> Forest:
         size=np.ones(n_vertices, dtype=np.int32),
         least=least,
         born=np.zeros(n_vertices, dtype=np.int32),
-        mark=mark,
+        clade_hash=clade_hash,
         log_likelihood=log_likelihood,
         slot=slot,
         pool=pool,
@@ -158,7 +158,7 @@ def merge_roots(forest: Forest, first: NDArray[np.int64], second: NDArray[np.int
     forest.size[made] = forest.size[a] + forest.size[b]
     forest.least[made] = np.minimum(forest.least[a], forest.least[b])
     forest.born[made] = forest.rank + 1
-    forest.mark[made] = forest.mark[a] ^ forest.mark[b]
+    forest.clade_hash[made] = forest.clade_hash[a] ^ forest.clade_hash[b]
     forest.log_likelihood[made] = forest.log_likelihood[a] + forest.log_likelihood[b] + gain
     forest.slot[made] = slots
     rows = np.arange(n_particles)

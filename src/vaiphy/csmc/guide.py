@@ -1,4 +1,4 @@
-"""What a set of weighted trees says about clades: who is whose sister, how often, and what the rest of the data says of it.
+"""What weighted trees say about clades: which are sisters, how often, and what the rest of the data says of each.
 
 A clade is one side of a split. For a rooted target the root may be anywhere, so both sides of every branch are clades; given an
 unrooted tree, the root's branch has probability proportional to its length (the likelihood does not see the root, and two Exp
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
-from vaiphy.csmc.forest import leaf_marks, leaves
+from vaiphy.csmc.forest import leaves, taxon_hashes
 from vaiphy.kernels import outer as messages
 from vaiphy.parallel import map_threads
 
@@ -34,7 +34,7 @@ class Reference:
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """Tables by clade (sorted by mark) and by pair of sister clades (CSR by the smaller clade).
+    """Tables by clade (sorted by hash) and by pair of sister clades (CSR by the smaller clade).
 
     `chance` of a pair: probability that the two meet at one vertex given that both are clades (for a rooted target: if the
     root is not between them). `key` orders pairs, surest first. `outer[c]` with `log_outer[c]` is the message that reaches the
@@ -42,7 +42,7 @@ class Guide:
     within c there. The best tree of all has length `total` and log-likelihood `log_best`.
     """
 
-    marks: NDArray[np.uint64]
+    hashes: NDArray[np.uint64]
     start: NDArray[np.int64]
     partner: NDArray[np.int64]
     chance: NDArray[np.float64]
@@ -57,10 +57,10 @@ class Guide:
     total: float
     rooted: bool
 
-    def find(self, marks: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Numbers of the clades with these marks, -1 where the guide has not seen them."""
-        where = np.minimum(np.searchsorted(self.marks, marks), len(self.marks) - 1)
-        return np.where(self.marks[where] == marks, where, -1).astype(np.int32)
+    def find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Numbers of the clades with these hashes, -1 where the guide has not seen them."""
+        where = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return np.where(self.hashes[where] == hashes, where, -1).astype(np.int32)
 
 
 def build(patterns: SitePatterns, reference: Reference, rooted: bool, threads: int = 1) -> Guide:
@@ -68,13 +68,13 @@ def build(patterns: SitePatterns, reference: Reference, rooted: bool, threads: i
     n, n_trees = reference.n_taxa, len(reference.children)
     sides = _clades(reference)
     used = (sides.below, sides.above) if rooted else (sides.below,)
-    marks, first, numbers = np.unique(
+    hashes, first, numbers = np.unique(
         np.concatenate([side[:, 1:] for side in used], axis=1), return_index=True, return_inverse=True
     )
     numbers = numbers.reshape(n_trees, -1)
-    present = np.zeros((len(marks), n_trees), dtype=bool)
+    present = np.zeros((len(hashes), n_trees), dtype=bool)
     present[numbers, np.broadcast_to(np.arange(n_trees)[:, None], numbers.shape)] = True
-    start, partner, chance, union = _sisters(reference, marks, sides, present, rooted)
+    start, partner, chance, union = _sisters(reference, hashes, sides, present, rooted)
     sizes = np.concatenate([sides.size[:, 1:], n - sides.size[:, 1:]], axis=1)[:, : numbers.shape[1]].ravel()[first]
     # Surest first; among equals small clades first, so that the root is decided late.
     order = np.lexsort((np.arange(len(chance)), sizes[union], -np.round(chance, 6)))
@@ -85,7 +85,7 @@ def build(patterns: SitePatterns, reference: Reference, rooted: bool, threads: i
     tips = leaves(patterns)
     tree, lengths = reference.children[best], reference.lengths[best]
     return Guide(
-        marks, start, partner, chance, key, *_outers(tips, patterns.counts, reference, marks, chosen, sides, rooted, threads),
+        hashes, start, partner, chance, key, *_outers(tips, patterns.counts, reference, hashes, chosen, sides, rooted, threads),
         tree, lengths, _log_likelihood(tips, patterns.counts, tree, lengths), float(sides.total[best]), rooted,
     )  # fmt: skip
 
@@ -153,7 +153,7 @@ def outer_of_unseen(
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """Both sides of the branch above each vertex of each tree: marks, tree length inside, number of taxa below; whole lengths."""
+    """Both sides of the branch above each vertex of each tree: hashes, tree length inside, taxa below; whole lengths."""
 
     below: NDArray[np.uint64]
     above: NDArray[np.uint64]
@@ -166,7 +166,7 @@ class _Sides:
 def _clades(reference: Reference) -> _Sides:
     n, n_trees = reference.n_taxa, len(reference.children)
     rows = np.arange(n_trees)
-    taxa = leaf_marks(n)
+    taxa = taxon_hashes(n)
     below = np.zeros((n_trees, 2 * n - 2), dtype=np.uint64)
     below[:, :n] = taxa
     inside = np.zeros((n_trees, 2 * n - 2))
@@ -182,7 +182,7 @@ def _clades(reference: Reference) -> _Sides:
 
 
 def _sisters(
-    reference: Reference, marks: NDArray[np.uint64], sides: _Sides, present: NDArray[np.bool_], rooted: bool
+    reference: Reference, hashes: NDArray[np.uint64], sides: _Sides, present: NDArray[np.bool_], rooted: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
     """All pairs of clades that meet at a vertex, in CSR form, with the chance that they do given both, and their union."""
     n, n_trees = reference.n_taxa, len(reference.children)
@@ -194,17 +194,17 @@ def _sisters(
     if rooted:
         triples.append((below[rows, a], above[:, vertices], above[rows, b]))
         triples.append((below[rows, b], above[:, vertices], above[rows, a]))
-    one, two, union = (np.searchsorted(marks, np.concatenate([t[i] for t in triples], axis=1)) for i in range(3))
+    one, two, union = (np.searchsorted(hashes, np.concatenate([t[i] for t in triples], axis=1)) for i in range(3))
     tree = np.broadcast_to(rows, one.shape).ravel()
     small, large = np.minimum(one, two).ravel(), np.maximum(one, two).ravel()
-    pairs, first, number = np.unique(small * len(marks) + large, return_index=True, return_inverse=True)
+    pairs, first, number = np.unique(small * len(hashes) + large, return_index=True, return_inverse=True)
     together = np.bincount(number.ravel(), weights=reference.weights[tree], minlength=len(pairs))
-    small, large = pairs // len(marks), pairs % len(marks)
+    small, large = pairs // len(hashes), pairs % len(hashes)
     both = np.empty(len(pairs))
     for block in range(0, len(pairs), 4096):
         part = slice(block, block + 4096)
         both[part] = (present[small[part]] & present[large[part]]) @ reference.weights
-    start = np.searchsorted(small, np.arange(len(marks) + 1))
+    start = np.searchsorted(small, np.arange(len(hashes) + 1))
     return start, large, np.clip(together / np.maximum(both, 1e-300), 0.0, 1.0), union.ravel()[first]
 
 
@@ -212,22 +212,22 @@ def _outers(
     tips: Leaves,
     counts: NDArray[np.float64],
     reference: Reference,
-    marks: NDArray[np.uint64],
+    hashes: NDArray[np.uint64],
     chosen: NDArray[np.int64],
     sides: _Sides,
     rooted: bool,
     threads: int,
 ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Outer message, its log-likelihood, branch length and length inside of every clade, from the tree `chosen` for it."""
-    outer = np.empty((len(marks), 4, len(counts)), dtype=np.float32)
-    log_outer, length, inside = np.empty(len(marks)), np.empty(len(marks)), np.empty(len(marks))
+    outer = np.empty((len(hashes), 4, len(counts)), dtype=np.float32)
+    log_outer, length, inside = np.empty(len(hashes)), np.empty(len(hashes)), np.empty(len(hashes))
     needed = np.unique(chosen)
 
     def work(tree: int) -> None:
         pool, logs, n_vertices = tree_messages(tips, counts, reference.children[tree], reference.lengths[tree])
         directions = [(n_vertices, sides.below, sides.inside_below), (0, sides.above, sides.inside_above)]
         for source, side, within in directions if rooted else directions[:1]:
-            numbers = np.searchsorted(marks, side[tree, 1:])
+            numbers = np.searchsorted(hashes, side[tree, 1:])
             for vertex in (np.flatnonzero(chosen[numbers] == tree) + 1).tolist():
                 c = int(numbers[vertex - 1])
                 length[c], inside[c] = reference.lengths[tree, vertex], within[tree, vertex]

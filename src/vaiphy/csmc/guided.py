@@ -23,11 +23,12 @@ from vaiphy.parallel import chunks, map_threads
 
 @dataclass(frozen=True)
 class GuidedProposal:
-    """A guide with the distances that serve mergers it has not seen, and the laws' settings.
+    """A guide with the distances that serve mergers it has not seen, and the distributions' settings.
 
-    `floor`: least probability of refusing the surest pair and of accepting the least sure. `sharpness`: how much the law of
-    unseen pairs prefers those that neighbour joining would join. `prior_share`: share of the prior in every branch law.
-    `widen`: factor on the variance of the first of two branches. `n_sweeps`: rounds over the two branches' Gammas.
+    `floor`: least probability of refusing the surest pair and of accepting the least sure. `sharpness`: how much the
+    distribution of unseen pairs prefers those that neighbour joining would join. `prior_share`: share of the prior in every
+    branch distribution. `widen`: factor on the variance of the first of two branches. `n_sweeps`: rounds over the two
+    branches' Gammas.
     """
 
     guide: Guide
@@ -54,7 +55,7 @@ class GuidedRun:
         self.settings, self.guide = settings, settings.guide
         n_vertices, n = len(forest.slot), forest.n_taxa
         self.clades = np.full(n_vertices, -1, dtype=np.int32)
-        self.clades[:n] = self.guide.find(forest.mark[:n])
+        self.clades[:n] = self.guide.find(forest.clade_hash[:n])
         self.keys = np.zeros(n_vertices)
         self.outer_of = np.full(n_vertices, -1, dtype=np.int64)  # rows of `outer`; rows past the guide's are unseen clades
         self.values = np.zeros(n_vertices)
@@ -62,7 +63,7 @@ class GuidedRun:
         self.inside = np.zeros(n_vertices)
         self.outer, self.log_outer, self.length = self.guide.outer, self.guide.log_outer, self.guide.length
         self.unseen: dict[int, int] = {}
-        self.n_outer = len(self.guide.marks)
+        self.n_outer = len(self.guide.hashes)
         self._identify(forest, slice(0, n))
 
     @property
@@ -86,10 +87,11 @@ class GuidedRun:
         def work(piece: int) -> None:
             part = parts[piece]
             ordered.choose_ordered(
-                streams[piece], forest.roots[part], not target.rooted, self.clades, forest.children, forest.born, forest.mark,
+                streams[piece], forest.roots[part], not target.rooted, self.clades, forest.children, forest.born,
+                forest.clade_hash,
                 self.keys, guide.start, guide.partner, guide.chance, guide.key, settings.distances, settings.sharpness,
                 settings.floor, self.start_length, self.inside, guide.total, forest.rank,
-                np.full(len(guide.marks), -1, dtype=np.int64), first[part], second[part], log_q[part], key[part],
+                np.full(len(guide.hashes), -1, dtype=np.int64), first[part], second[part], log_q[part], key[part],
             )  # fmt: skip
 
         map_threads(work, list(range(len(parts))), forest.threads)
@@ -130,7 +132,7 @@ class GuidedRun:
         return Lengths(lengths, log_q, volume)
 
     def potential(self, forest: Forest, expected: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What all roots have won or lost against the guide's best tree; what was expected anyway is paid at the end."""
+        """Log-likelihood that all roots gain against the guide's best tree, less what the proposal expected of its mergers."""
         self._appraise(forest, forests.newest(forest))
         return self.values[forest.roots].sum(axis=1) - expected
 
@@ -148,24 +150,24 @@ class GuidedRun:
 
     def _name(self, forest: Forest, made: slice, a: NDArray[np.int32], b: NDArray[np.int32]) -> None:
         """Which clades the new vertices are; those that no reference tree has get an outer message of their own."""
-        marks = forest.mark[a] ^ forest.mark[b]
-        clades = self.guide.find(marks)
+        hashes = forest.clade_hash[a] ^ forest.clade_hash[b]
+        clades = self.guide.find(hashes)
         rows = clades.astype(np.int64)
         tips = forest.pool[: forest.n_taxa], forest.log_likelihood[: forest.n_taxa]
         unknown = np.flatnonzero(clades < 0).tolist()
         new: dict[int, int] = {}
         for k in unknown:
-            if int(marks[k]) not in self.unseen:
-                new.setdefault(int(marks[k]), k)
+            if int(hashes[k]) not in self.unseen:
+                new.setdefault(int(hashes[k]), k)
 
         def work(k: int) -> tuple[NDArray[np.float32], float, float]:
             members = forests.members(forest, int(a[k])) | forests.members(forest, int(b[k]))
             return guides.outer_of_unseen(tips, forest.patterns.counts, self.guide, members)
 
-        for mark, found in zip(new, map_threads(work, list(new.values()), forest.threads)):
-            self.unseen[mark] = self._add_outer(*found)
+        for clade_hash, found in zip(new, map_threads(work, list(new.values()), forest.threads)):
+            self.unseen[clade_hash] = self._add_outer(*found)
         for k in unknown:
-            rows[k] = self.unseen[int(marks[k])]
+            rows[k] = self.unseen[int(hashes[k])]
         self.clades[made], self.outer_of[made], self.start_length[made] = clades, rows, self.length[rows]
         sum_of_parts = self.inside[a] + self.inside[b] + self.start_length[a] + self.start_length[b]
         self.inside[made] = np.where(clades >= 0, self.guide.inside[clades], sum_of_parts)

@@ -1,9 +1,9 @@
-"""phi-CSMC's branch lengths (paper, appendix D.1): mixtures of JC laws over the labelled edges that a branch might be.
+"""phi-CSMC's branch lengths (paper, appendix D.1): mixtures of JC distributions over the labelled edges that a branch might be.
 
-In the fitted law every internal vertex has a label, in CSMC none. So the labels are drawn with the lengths: for the subtree
-with the smallest taxon the edge above it, in proportion to how often sampled trees have that edge (a taxon's own edges, or any
-edge between internal vertices); for the other subtree an edge to the same upper vertex. The density is that of the whole
-mixture.
+In the fitted distribution every internal vertex has a label, in CSMC none. So the labels are drawn with the lengths: for the
+subtree with the smallest taxon the edge above it, in proportion to how often sampled trees have that edge (a taxon's own edges,
+or any edge between internal vertices); for the other subtree an edge to the same upper vertex. The density is that of the
+whole mixture.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.augmented import AugmentedTrees
 from vaiphy.branches.law import LengthLaw
 from vaiphy.csmc import forest as forests
 from vaiphy.csmc.forest import CHUNK, Forest
@@ -19,6 +18,7 @@ from vaiphy.csmc.proposals import Lengths, Merger, Streams
 from vaiphy.csmc.targets import Target
 from vaiphy.kernels import support as kernels
 from vaiphy.parallel import chunks, map_threads
+from vaiphy.trees.augmented import AugmentedTrees
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class MixtureLengths:
 
 
 def mixture_lengths(trees: AugmentedTrees, law: LengthLaw) -> MixtureLengths:
-    """The branch-length proposal of trees sampled from the fitted law; `law` has rows (2n-2, n-2) by vertex and label above.
+    """The branch-length proposal of trees of the fitted distribution; `law` has rows (2n-2, n-2) by vertex and label above.
 
     An edge that no tree has gets one hundredth of a count where a label above is given and none of its edges was seen.
     """

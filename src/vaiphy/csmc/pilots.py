@@ -1,45 +1,26 @@
 """From an alignment to a guided proposal: starting trees, a short search, and pilot runs that correct it.
 
 Any proposal gives an unbiased evidence as long as it is fixed before the run; a good one makes it precise. Starting trees are
-bootstrapped BIONJ trees and, for phi-CSMC, trees of the fitted VaiPhy law. The best are improved by hill climbing and their
-neighbourhoods; then small pilot runs show which topologies the guide has missed.
+bootstrapped BIONJ trees and, for phi-CSMC, trees of the fitted VaiPhy distribution. The best are improved by hill climbing and
+their neighbourhoods; then small pilot runs show which topologies the guide has missed.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns, fold_states
 from vaiphy.csmc import guide as guides
+from vaiphy.csmc.effort import Effort
 from vaiphy.csmc.engine import run
 from vaiphy.csmc.guide import Reference
 from vaiphy.csmc.guided import GuidedProposal
-from vaiphy.csmc.search import Drawn, Pool, bootstrap_trees, tempered, topology_hashes
+from vaiphy.csmc.search import Drawn, Pool, bootstrap_trees
 from vaiphy.csmc.targets import Target
-from vaiphy.start import jc_distances
-
-#: Weights of a pilot run are tempered until this share of its particles counts; the last few pilots are pooled.
-PILOT_SHARE, PILOTS_POOLED = 0.1, 2
-#: Pilots end when two of them together find no more than so much (log units) above the two before.
-PILOT_GAIN = 0.5
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much work goes into a guide.
-
-    There are at most `pilots` pilot runs, fewer if they stop finding more. `least_effective`: so many reference trees count
-    after tempering.
-    """
-
-    bootstraps: int = 40
-    climbs: int = 6
-    expansions: int = 8
-    pilots: int = 10
-    pilot_particles: int = 1024
-    least_effective: float = 20.0
+from vaiphy.search.rearrange import topology_hashes
+from vaiphy.search.starts import jc_distances
+from vaiphy.weights import tempered
 
 
 def prepare(
@@ -61,10 +42,10 @@ def prepare(
     boot_rng, *pilot_rngs = rng.spawn(1 + effort.pilots)
     say = report or (lambda stage, share: None)
     say("starting trees", 0.0)
-    pool = Pool(folded, target.prior_rate)
+    pool = Pool(folded, target.prior_rate, effort)
     pool.add(*bootstrap_trees(folded, effort.bootstraps, boot_rng), threads)
     if trees is not None and len(trees):
-        pool.add(trees, np.full((len(trees), 2 * patterns.n_taxa - 2), 0.05), threads)
+        pool.add(trees, np.full((len(trees), 2 * patterns.n_taxa - 2), effort.start_length), threads)
     if patterns.n_taxa > 3:
         say("hill climbing", 0.1)
         pool.climb(pool.best(effort.climbs), threads)
@@ -74,19 +55,19 @@ def prepare(
     found_so_far: list[float] = []
     for number, pilot_rng in enumerate(pilot_rngs):
         say(f"pilot run {number + 1} of at most {effort.pilots}", 0.6 + 0.4 * number / effort.pilots)
-        proposal = guided_proposal(folded, pool.reference(effort.least_effective, drawn[-PILOTS_POOLED:]), target, threads)
+        proposal = guided_proposal(folded, pool.reference(drawn[-effort.pilots_pooled :]), target, threads)
         # Without resampling: the pilot is to show many topologies.
         found = run(folded, proposal, target, pilot_rng, effort.pilot_particles, threshold=0.0, threads=threads)
-        weights = tempered(found.log_weights, PILOT_SHARE * effort.pilot_particles)
-        good = np.flatnonzero(weights > 1e-3 * weights.max())
+        weights = tempered(found.log_weights, effort.pilot_share * effort.pilot_particles)
+        good = np.flatnonzero(weights > effort.pilot_least * weights.max())
         children, lengths = found.unrooted
         drawn.append((pool.add(children[good], lengths[good], threads), weights[good] / weights[good].sum()))
         if patterns.n_taxa > 3:
             _widen(pool, effort.expansions // 2, threads)
         found_so_far.append(found.log_evidence)
-        if number >= 5 and sum(found_so_far[-2:]) - sum(found_so_far[-4:-2]) < 2 * PILOT_GAIN:
+        if number >= effort.pilots_least and sum(found_so_far[-2:]) - sum(found_so_far[-4:-2]) < 2 * effort.pilot_gain:
             break
-    return pool.reference(effort.least_effective, drawn[-PILOTS_POOLED:])
+    return pool.reference(drawn[-effort.pilots_pooled :])
 
 
 def guided_proposal(
@@ -117,7 +98,7 @@ def starting_topologies(
 
 def _widen(pool: Pool, n_expansions: int, threads: int) -> None:
     """Take in the neighbourhoods of the best trees, a few at a time, so that better ones found on the way come next."""
-    at_once = 4
+    at_once = pool.effort.at_once
     for _ in range(-(-n_expansions // at_once)):
         places = pool.best(at_once, unexpanded=True)
         if places:

@@ -1,4 +1,4 @@
-"""What a proposal is: a law of mergers and a law of branch lengths, interchangeable, each with its exact density.
+"""What a proposal is: a distribution of mergers and one of branch lengths, interchangeable, each with its exact density.
 
 A proposal may also look ahead: `potential` is the logarithm of a positive function of the particle that multiplies the
 intermediate target (a twist). It is divided out again at the next rank and absent from the last, so that it can make
@@ -83,7 +83,7 @@ class AnyProposal(Protocol):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A merger law, a branch-length law and, perhaps, a look-ahead, none of which keep notes."""
+    """A merger distribution, a branch-length distribution and, perhaps, a look-ahead, none of which keep notes."""
 
     merger: MergerProposal
     lengths: LengthProposal

@@ -38,8 +38,3 @@ def ancestors(scheme: str, weights: NDArray[np.float64], rng: np.random.Generato
     chosen = np.empty(len(weights), dtype=np.int64)
     inverse_cdf(SCHEMES[scheme](len(weights), rng), weights, chosen)
     return chosen
-
-
-def effective_sample_size(weights: NDArray[np.float64]) -> float:
-    """1 / sum of squared normalised weights."""
-    return float(1.0 / np.square(weights).sum())

@@ -8,29 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns, fold_states
-from vaiphy.augmented import AugmentedTrees
 from vaiphy.branches.law import LengthLaw
 from vaiphy.csmc import engine
+from vaiphy.csmc.effort import Effort
 from vaiphy.csmc.engine import Particles
 from vaiphy.csmc.jc_mixture import mixture_lengths
 from vaiphy.csmc.pairwise import PairwiseLengths
-from vaiphy.csmc.pilots import Effort, guided_proposal, prepare
+from vaiphy.csmc.pilots import guided_proposal, prepare
 from vaiphy.csmc.proposals import AnyProposal, Proposal
 from vaiphy.csmc.support import support_merger
 from vaiphy.csmc.targets import Kind, Target
 from vaiphy.csmc.vanilla import PriorLengths, UniformMerger
-from vaiphy.evidence import log_mean_exp
 from vaiphy.likelihood import log_likelihoods
-from vaiphy.start import jc_distances
-from vaiphy.treesample import TreeSample
+from vaiphy.search.starts import jc_distances
+from vaiphy.trees.augmented import AugmentedTrees
+from vaiphy.trees.sample import TreeSample
+from vaiphy.weights import log_mean_exp
 
 Name = Literal["guided", "pairwise", "paper", "vanilla"]
-#: Trees of the fitted law that the paper's proposals are made from, and binary ones that start a guide.
+#: Trees of the fitted distribution that the paper's proposals are made from, and binary ones that start a guide.
 SUPPORT_TREES, GUIDE_TREES = 3000, 200
 
 
 class FittedLaw(Protocol):
-    """What CSMC needs of a fitted VaiPhy law (`vaiphy.vi.Fit`)."""
+    """What CSMC needs of a fitted VaiPhy distribution (`vaiphy.vi.Fit`)."""
 
     @property
     def length_law(self) -> LengthLaw: ...
@@ -79,9 +80,9 @@ def make_proposal(
 ) -> AnyProposal:
     """A proposal by name.
 
-    "vanilla": uniform mergers, lengths from the prior. "paper": split support and JC mixtures from trees of the fitted law
-    (needs `fit`). "pairwise": split support (uniform without `fit`) and lengths from the merged subtrees' own data. "guided":
-    mergers, lengths and look-ahead from a guide; starts from trees of the fitted law if there is one.
+    "vanilla": uniform mergers, lengths from the prior. "paper": split support and JC mixtures from trees of the fitted
+    distribution (needs `fit`). "pairwise": split support (uniform without `fit`) and lengths from the merged subtrees' own data.
+    "guided": mergers, lengths and look-ahead from a guide; starts from trees of the fitted distribution if there is one.
     """
     if name == "vanilla":
         return Proposal(UniformMerger(), PriorLengths())

@@ -8,24 +8,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy import search
 from vaiphy.alignment import SitePatterns
 from vaiphy.branches import gamma
+from vaiphy.csmc.effort import Effort
 from vaiphy.csmc.guide import Reference
 from vaiphy.parallel import map_threads
-from vaiphy.rearrange import topology_hashes
-from vaiphy.start import bionj, jc_distances
-from vaiphy.treesample import binary_arrays
+from vaiphy.search.climb import climb, neighbours
+from vaiphy.search.rearrange import Problem, topology_hashes
+from vaiphy.search.starts import bionj, jc_distances
+from vaiphy.trees.sample import binary_arrays
+from vaiphy.weights import tempered
 
 Children = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Drawn = tuple[NDArray[np.int64], Floats]
-#: Neighbours of one tree that are fitted, at most, when its neighbourhood is taken in.
-NEIGHBOURS = 150
-#: A neighbour is taken in if its score is not further below the tree's own than this.
-MARGIN = 8.0
-#: A reference set holds at most so many trees, none with less than this share of the largest weight.
-MOST_TREES, LEAST_SHARE = 1500, 1e-4
 
 
 @dataclass
@@ -38,6 +34,7 @@ class Pool:
 
     patterns: SitePatterns
     prior_rate: float
+    effort: Effort = field(default_factory=Effort)
     children: list[Children] = field(default_factory=list)
     lengths: list[Floats] = field(default_factory=list)
     masses: list[float] = field(default_factory=list)
@@ -74,38 +71,38 @@ class Pool:
 
     def climb(self, places: list[int], threads: int = 1) -> None:
         """Climb from each of the places and take in where it ends."""
-        problem = search.Problem(self.patterns, self.prior_rate)
+        problem = Problem(self.patterns, self.prior_rate)
 
         def work(place: int) -> tuple[Children, Floats]:
-            return search.climb(problem, self.children[place], self.lengths[place])
+            return climb(problem, self.children[place], self.lengths[place])
 
         self._add_all(map_threads(work, places, threads), threads)
 
     def expand(self, places: list[int], threads: int = 1) -> None:
         """Take in the neighbourhoods of the trees at these places."""
-        problem = search.Problem(self.patterns, self.prior_rate)
+        problem = Problem(self.patterns, self.prior_rate)
 
         def work(place: int) -> tuple[Children, Floats]:
             children, lengths = self.children[place], self.lengths[place]
-            trees, starts, _ = search.neighbours(problem, children, lengths, MARGIN, NEIGHBOURS)
+            trees, starts, _ = neighbours(problem, children, lengths, self.effort.margin, self.effort.neighbours)
             return trees, starts
 
         self.expanded.update(places)
         self._add_all(map_threads(work, places, threads), threads)
 
-    def reference(self, least_effective: float, drawn: list[Drawn]) -> Reference:
+    def reference(self, drawn: list[Drawn]) -> Reference:
         """Reference trees with weights: half by mass among the best trees, half as pilot runs have drawn and weighed them.
 
         The former are tempered until at least so many of them count. Mass alone would overrate what the search happened to
         find where the posterior is spread over more topologies than can be listed; draws alone lack what they missed.
         """
         masses = np.array(self.masses)
-        top = np.argsort(-masses, kind="stable")[:MOST_TREES]
+        top = np.argsort(-masses, kind="stable")[: self.effort.most_trees]
         weights = np.zeros(len(masses))
-        weights[top] = tempered(masses[top], min(least_effective, len(top) / 2))
+        weights[top] = tempered(masses[top], min(self.effort.least_effective, len(top) / 2))
         for places, share in drawn:
             weights += np.bincount(places, weights=share, minlength=len(masses)) / len(drawn)
-        kept = np.flatnonzero(weights > LEAST_SHARE * weights.max())
+        kept = np.flatnonzero(weights > self.effort.least_share * weights.max())
         chosen = kept.tolist()
         return Reference(
             np.array([self.children[i] for i in chosen]),
@@ -119,25 +116,6 @@ class Pool:
             return
         found = [(np.reshape(c, (-1, *self.children[0].shape)), np.reshape(l, (-1, len(self.lengths[0])))) for c, l in found]
         self.add(np.concatenate([c for c, _ in found]), np.concatenate([l for _, l in found]), threads)
-
-
-def tempered(log_weights: Floats, least_effective: float) -> Floats:
-    """Normalised weights exp(b * log_weights) with the largest b <= 1 that leaves at least so many effective entries."""
-
-    def normalised(power: float) -> Floats:
-        weights = np.exp(power * (log_weights - log_weights.max()))
-        return weights / weights.sum()
-
-    low, high = 0.0, 1.0
-    if 1.0 / np.square(normalised(high)).sum() >= least_effective:
-        return normalised(high)
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        if 1.0 / np.square(normalised(middle)).sum() < least_effective:
-            high = middle
-        else:
-            low = middle
-    return normalised(low)
 
 
 def bootstrap_trees(patterns: SitePatterns, n_trees: int, rng: np.random.Generator, threads: int = 1) -> tuple[Children, Floats]:

@@ -1,4 +1,4 @@
-"""phi-CSMC's merger proposal (paper, appendix D.2): support of splits in trees sampled from the fitted law.
+"""phi-CSMC's merger proposal (paper, appendix D.2): support of splits in trees sampled from the fitted distribution.
 
 Two subtrees are merged with probability proportional to the likelihood-weighted share of sampled trees in which a branch
 separates exactly their taxa from the rest, plus a floor that keeps every merger possible. Likelihoods differ by hundreds of log
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.augmented import AugmentedTrees
-from vaiphy.csmc.forest import CHUNK, Forest, leaf_marks
+from vaiphy.csmc.forest import CHUNK, Forest, taxon_hashes
 from vaiphy.csmc.proposals import Merger, Streams
 from vaiphy.csmc.targets import Backward, Target
 from vaiphy.kernels import support as kernels
 from vaiphy.parallel import chunks, map_threads
+from vaiphy.trees.augmented import AugmentedTrees
 
 
 @dataclass(frozen=True, eq=False)
 class SupportMerger:
-    """Clades by mark (ascending) with their support, from 0 to 1, and the floor added to every pair's."""
+    """Clades by hash (ascending) with their support, from 0 to 1, and the floor added to every pair's."""
 
-    marks: NDArray[np.uint64]
+    hashes: NDArray[np.uint64]
     support: NDArray[np.float64]
     floor: float = 1e-4
     backward: Backward = "uniform"
@@ -40,7 +40,7 @@ class SupportMerger:
         def work(piece: int) -> None:
             part = parts[piece]
             kernels.choose_supported(
-                streams[piece], forest.roots[part], forest.mark, self.marks, self.support, self.floor,
+                streams[piece], forest.roots[part], forest.clade_hash, self.hashes, self.support, self.floor,
                 first[part], second[part], log_q[part],
             )  # fmt: skip
 
@@ -51,18 +51,18 @@ class SupportMerger:
 def support_merger(
     trees: AugmentedTrees, log_likelihoods: NDArray[np.float64], power: float = 1.0, floor: float = 1e-4
 ) -> SupportMerger:
-    """The merger proposal of trees sampled from the fitted law, each weighted by its likelihood to the given power."""
-    taxa = leaf_marks(len(trees.taxa))
+    """The merger proposal of trees sampled from the fitted distribution, each weighted by its likelihood to the given power."""
+    taxa = taxon_hashes(len(trees.taxa))
     below = np.empty(trees.parents.shape, dtype=np.uint64)
     kernels.clades_of_parents(trees.parents, taxa, below)
     weights = np.exp(power * (log_likelihoods - log_likelihoods.max()))
     weights /= weights.sum()
     everything = np.bitwise_xor.reduce(taxa)
     # Both sides of a branch; the root may be on either. A tree counts once for a clade, however many branches separate it.
-    marks = np.sort(np.concatenate([below, below ^ everything], axis=1), axis=1)
-    fresh = np.ones(marks.shape, dtype=bool)
-    fresh[:, 1:] = marks[:, 1:] != marks[:, :-1]
+    hashes = np.sort(np.concatenate([below, below ^ everything], axis=1), axis=1)
+    fresh = np.ones(hashes.shape, dtype=bool)
+    fresh[:, 1:] = hashes[:, 1:] != hashes[:, :-1]
     tree, _ = np.nonzero(fresh)
-    clades, number = np.unique(marks[fresh], return_inverse=True)
+    clades, number = np.unique(hashes[fresh], return_inverse=True)
     support = np.bincount(number.ravel(), weights=weights[tree], minlength=len(clades)).astype(np.float64)
     return SupportMerger(clades, support, floor)

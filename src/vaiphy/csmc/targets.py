@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.csmc.forest import Forest
-from vaiphy.model import log_n_rooted, log_n_unrooted
+from vaiphy.trees.counts import log_n_rooted, log_n_unrooted
 
 Kind = Literal["rooted", "unrooted"]
 Backward = Literal["uniform", "ordered"]

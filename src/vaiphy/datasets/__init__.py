@@ -7,6 +7,7 @@ else, and we, call DS8.
 
 import gzip
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 
 import numpy as np
@@ -85,10 +86,11 @@ def load(name: str) -> Alignment:
     record = DATASETS.get(name.upper())
     if record is None:
         raise InputError(f"there is no embedded data set {name!r}; there are {', '.join(DATASETS)}")
-    text = gzip.decompress((files(__name__) / f"{record.name}.fasta.gz").read_bytes()).decode("ascii")
+    content = (files(__name__) / f"{record.name}.fasta.gz").read_bytes()
+    text = gzip.decompress(content).decode("ascii")
     taxa, sequences = [], []
     for entry in text.split(">")[1:]:
         taxon, sequence = entry.splitlines()
         taxa.append(taxon)
         sequences.append(encode(sequence))
-    return Alignment(tuple(taxa), np.array(sequences), source=record.name)
+    return Alignment(tuple(taxa), np.array(sequences), source=record.name, sha256=sha256(content).hexdigest())

@@ -1,6 +1,7 @@
 """FASTA: a line `>name description`, then the sequence over any number of lines."""
 
 from vaiphy.formats.matrix import Matrix, Record
+from vaiphy.formats.names import unbroken_names
 
 
 def read(text: str) -> Matrix:
@@ -35,5 +36,5 @@ def read(text: str) -> Matrix:
 
 
 def write(taxa: tuple[str, ...], sequences: list[str]) -> str:
-    """FASTA text, one line a sequence."""
-    return "".join(f">{taxon}\n{sequence}\n" for taxon, sequence in zip(taxa, sequences))
+    """FASTA text, one line a sequence; white space in names becomes underscores, since a name ends at the first blank."""
+    return "".join(f">{name}\n{sequence}\n" for name, sequence in zip(unbroken_names(taxa), sequences))

@@ -4,14 +4,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import IUPAC, LETTERS, MISSING, Alignment, AlignmentError, encode
+from vaiphy.alignment import Alignment, AlignmentError
+from vaiphy.alphabets import DNA, Alphabet, mixed
+from vaiphy.formats.limits import too_many_characters
+from vaiphy.formats.names import turning
+from vaiphy.formats.remarks import remarks
+from vaiphy.formats.seqtype import alphabet_of
 
-#: Letters that stand for amino acids and for no nucleotide.
-AMINO_ACIDS = frozenset("EFILPQZJ")
 Problem = tuple[int, str]
 """Line (0 if none) and message."""
 
@@ -43,7 +47,12 @@ class Record:
 
 @dataclass
 class Matrix:
-    """The records of a file, what it says about its size and symbols, and what was wrong or odd on the way."""
+    """The records of a file, what it says about its size and symbols, and what was wrong or odd on the way.
+
+    `seqtype` names the alphabet ("" if it must be guessed). Each site is one character of a record's text; those that stand
+    for a set of states (`{01}` in NEXUS) are keys of `sets`, with what was in the brackets. `mixed` are (first site, behind
+    the last, kind of data) of a file with several kinds.
+    """
 
     records: list[Record]
     n_taxa: int | None = None
@@ -51,8 +60,16 @@ class Matrix:
     missing: str = ""
     matchchar: str = ""
     dot_hint: str = ""
+    seqtype: str = ""
+    sets: dict[str, str] = field(default_factory=dict)
+    mixed: list[tuple[int, int, str]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[int, int, Alphabet], ...]:
+        """`mixed` with the alphabet of each; used once the records are there."""
+        return tuple((start, stop, alphabet_of(_letters(self, start, stop), kind)[0]) for start, stop, kind in self.mixed)
 
     @property
     def expected_size(self) -> int:
@@ -110,15 +127,21 @@ def interleaved(lines: list[Problem], n_taxa: int, split: "Splitter") -> tuple[l
     return records, problems
 
 
+#: Characters of Unicode's private area stand for sets of states, one for each set that a file has.
+_FIRST_MARK, _MOST_SETS = 0xE000, 6400
+
+
 class Splitter:
     """How a line is cut into name and characters: at the first white space, behind column `width`, or behind quotes."""
 
     _QUOTED = re.compile(r"'((?:[^'\n]|'')*)'")
     _POLYMORPHISM = re.compile(r"\{([^{}()]*)\}|\(([^{}()]*)\)")
 
-    def __init__(self, symbols: str, width: int = 0, nexus: bool = False) -> None:
-        self._plain = frozenset("".join(IUPAC) + "".join(IUPAC).lower() + symbols + ("{}()" if nexus else ""))
+    def __init__(self, symbols: str, width: int = 0, nexus: bool = False, letters: str = "".join(DNA.codes)) -> None:
+        self._plain = frozenset(letters + letters.lower() + symbols + ("{}()" if nexus else ""))
         self._width, self._nexus = width, nexus
+        self.sets: dict[str, str] = {}
+        self._marks: dict[str, str] = {}
 
     def __call__(self, text: str) -> tuple[str, str]:
         if self._width:
@@ -135,16 +158,16 @@ class Splitter:
         return bool(rest.strip()) and not self._plain.issuperset(name.replace(" ", ""))
 
     def characters(self, text: str) -> str:
-        """White space removed; in NEXUS `{AG}` and `(AG)` become one code."""
+        """White space removed; in NEXUS `{AG}` and `(AG)` become one character, a key of `sets`."""
         text = "".join(text.split())
-        return self._POLYMORPHISM.sub(_union, text) if self._nexus and ("{" in text or "(" in text) else text
+        return self._POLYMORPHISM.sub(self._mark, text) if self._nexus and ("{" in text or "(" in text) else text
 
-
-def _union(found: re.Match[str]) -> str:
-    codes = encode(found[1] or found[2] or "")
-    if len(codes) == 0 or not codes.all():
-        return found[0]
-    return LETTERS[int(np.bitwise_or.reduce(codes))]
+    def _mark(self, found: re.Match[str]) -> str:
+        inside = "".join(sorted(set((found[1] or found[2] or "").replace(",", "").upper())))
+        if inside and inside not in self._marks and len(self._marks) < _MOST_SETS:
+            mark = chr(_FIRST_MARK + len(self._marks))
+            self._marks[inside], self.sets[mark] = mark, inside
+        return self._marks.get(inside, found[0])
 
 
 def assemble(matrix: Matrix, source: str) -> Alignment:
@@ -154,11 +177,32 @@ def assemble(matrix: Matrix, source: str) -> Alignment:
         ordered = sorted(problems, key=lambda problem: problem[0])
         raise AlignmentError(*(_place(source, line) + message for line, message in ordered))
     first = matrix.records[0].sequence
-    sites = np.array([_codes(matrix, record, first) for record in matrix.records])
+    alphabet, doubt = resolved(matrix)
+    sites = np.array([_codes(matrix, record, first, alphabet) for record in matrix.records], dtype=alphabet.dtype)
     taxa = tuple(record.name for record in matrix.records)
     warnings = [_place(source, line) + message for line, message in matrix.warnings]
-    warnings += [f"{source}: {message}" for message in _remarks(taxa, sites)]
-    return Alignment(taxa, sites, source, tuple(warnings))
+    warnings += [f"{source}: {message}" for message in ([doubt] if doubt else []) + remarks(taxa, sites, alphabet)]
+    return Alignment(taxa, sites, source, tuple(warnings), alphabet=alphabet, blocks=matrix.blocks)
+
+
+def resolved(matrix: Matrix) -> tuple[Alphabet, str]:
+    """The alphabet of a matrix and, where it had to be guessed and the guess is not plain, a sentence that says so."""
+    if matrix.blocks:
+        return mixed(tuple(alphabet for _, _, alphabet in matrix.blocks)), ""
+    return alphabet_of(_letters(matrix), matrix.seqtype)
+
+
+def _letters(matrix: Matrix, start: int = 0, stop: int | None = None) -> Counter[str]:
+    """Characters of some sites in upper case, those inside sets of states too."""
+    letters = Counter[str]()
+    for record in matrix.records:
+        letters.update(record.sequence[start:stop].upper())
+    for symbol in matrix.missing.upper() + matrix.matchchar.upper():
+        letters.pop(symbol, None)
+    for mark, inside in matrix.sets.items():
+        for letter in inside:
+            letters[letter] += letters[mark]
+    return letters
 
 
 def problems_of(matrix: Matrix) -> list[Problem]:
@@ -170,8 +214,8 @@ def problems_of(matrix: Matrix) -> list[Problem]:
         problems.append((0, f"{_count(len(records), 'taxon', 'taxa')} found, {matrix.n_taxa} announced"))
     elif len(records) < 3:
         problems.append((0, f"{_count(len(records), 'taxon', 'taxa')} found; a tree needs at least 3"))
-    if kind := _foreign(records):
-        return [*problems, (records[0].line, f"these look like {kind}; VaiPhy reads nucleotides (DNA or RNA) only")]
+    if message := too_many_characters(len(records), max(record.size for record in records)):
+        return [*problems, (0, message)]
     return problems + _name_problems(records) + _size_problems(matrix) + _character_problems(matrix)
 
 
@@ -183,27 +227,18 @@ def _count(n: int, one: str, many: str) -> str:
     return f"{n} {one if n == 1 else many}"
 
 
-def _foreign(records: list[Record]) -> str:
-    """What the characters are if they are clearly something else than nucleotides."""
-    letters = Counter[str]()
-    for record in records:
-        letters.update(record.sequence.upper())
-    amino = {letter: letters[letter] for letter in AMINO_ACIDS if letters[letter]}
-    total = sum(n for letter, n in letters.items() if letter.isalpha())
-    if len(amino) >= 3 and sum(amino.values()) > 0.1 * total:
-        return "amino acids"
-    digits = sum(letters[digit] for digit in "0123456789")
-    return "morphological characters or other numbers" if digits > 0.5 * (total + digits) else ""
-
-
 def _name_problems(records: list[Record]) -> list[Problem]:
     problems, seen = [], dict[str, int]()
     for record in records:
         if not record.name:
             problems.append((record.line, "a sequence without a name"))
+        elif character := turning(record.name):
+            problems.append(
+                (record.line, f"taxon {record.name!r}: {character} turns the text behind it around; rename the taxon")
+            )
         elif record.name in seen:
-            first = seen[record.name]
-            problems.append((record.line, f"taxon {record.name!r} is already in line {first}; names must differ"))
+            first = f"is already in line {seen[record.name]}" if record.line else "occurs twice"
+            problems.append((record.line, f"taxon {record.name!r} {first}; names must differ"))
         seen.setdefault(record.name, record.line)
     return problems
 
@@ -228,9 +263,10 @@ def _character_problems(matrix: Matrix) -> list[Problem]:
     problems, dots = [], 0
     first = matrix.records[0].sequence
     expected = matrix.expected_size
+    alphabet, _ = resolved(matrix)
     for record in matrix.records:
         sequence = record.sequence
-        codes = _codes(matrix, record, first)
+        codes = _codes(matrix, record, first, alphabet)
         bad = np.flatnonzero(codes == 0).tolist()
         if matrix.dot_hint and matrix.matchchar != ".":
             dotted = [column for column in bad if sequence[column] == "."]
@@ -240,47 +276,44 @@ def _character_problems(matrix: Matrix) -> list[Problem]:
             dots += len(dotted)
             bad = [column for column in bad if sequence[column] != "."]
         if bad:
-            problems.append((record.line_of(bad[0]), _bad_characters(record.name, sequence, bad, matrix.matchchar)))
-        elif len(codes) == expected > 0 and (codes == MISSING).all():
+            problems.append((record.line_of(bad[0]), _bad_characters(record.name, sequence, bad, matrix, alphabet)))
+        elif len(codes) == expected > 0 and (codes == alphabet.everything).all():
             problems.append((record.line, f"taxon {record.name!r} has no data: every site is a gap or missing"))
     return problems
 
 
-def _bad_characters(name: str, sequence: str, bad: list[int], matchchar: str) -> str:
-    start = f"taxon {name!r}, column {bad[0] + 1}: {sequence[bad[0]]!r} "
-    start += "repeats nothing in the first taxon" if sequence[bad[0]] == matchchar else "is no nucleotide code"
+def _bad_characters(name: str, sequence: str, bad: list[int], matrix: Matrix, alphabet: Alphabet) -> str:
+    shown = [f"'{{{matrix.sets[c]}}}'" if (c := sequence[column]) in matrix.sets else repr(c) for column in bad[:5]]
+    start = f"taxon {name!r}, column {bad[0] + 1}: {shown[0]} "
+    start += "repeats nothing in the first taxon" if sequence[bad[0]] == matrix.matchchar else f"is not {alphabet.noun}"
     if len(bad) == 1:
         return start
-    shown = ", ".join(f"{sequence[column]!r} in column {column + 1}" for column in bad[1:5])
-    return f"{start}; also {shown}" + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+    others = ", ".join(f"{character} in column {column + 1}" for character, column in zip(shown[1:], bad[1:]))
+    return f"{start}; also {others}" + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
 
 
-def _codes(matrix: Matrix, record: Record, first: str) -> NDArray[np.uint8]:
+def _codes(matrix: Matrix, record: Record, first: str, alphabet: Alphabet) -> NDArray:
     """Bit sets of a record, symbols of the file resolved; 0 where the character means nothing."""
     sequence = record.sequence
     if matrix.matchchar and record is not matrix.records[0] and matrix.matchchar in sequence:
         padded = first.ljust(len(sequence), matrix.matchchar)
         sequence = "".join(above if own == matrix.matchchar else own for own, above in zip(sequence, padded))
+    if not matrix.blocks:
+        return _encoded(matrix, sequence, alphabet)
+    pieces = []
+    for start, stop, own in matrix.blocks:
+        codes = _encoded(matrix, sequence[start:stop], own).astype(alphabet.dtype)
+        pieces.append(np.where(codes == own.everything, alphabet.dtype.type(alphabet.everything), codes))
+    return np.concatenate(pieces)
+
+
+def _encoded(matrix: Matrix, sequence: str, alphabet: Alphabet) -> NDArray:
     table = {ord(case): "?" for symbol in matrix.missing for case in (symbol.lower(), symbol.upper())}
     if matrix.matchchar:
         table[ord(matrix.matchchar)] = "\0"
-    return encode(sequence.translate(table) if table else sequence)
-
-
-def _remarks(taxa: tuple[str, ...], sites: NDArray[np.uint8]) -> list[str]:
-    """What is odd about a valid alignment: identical sequences, columns without data, names that Newick must quote."""
-    remarks, groups = [], dict[bytes, list[str]]()
-    for taxon, row in zip(taxa, sites):
-        groups.setdefault(row.tobytes(), []).append(taxon)
-    remarks += [f"identical sequences: {_listed(group)}" for group in groups.values() if len(group) > 1]
-    empty = np.flatnonzero((sites == MISSING).all(axis=0))
-    if len(empty):
-        columns = _listed([str(column + 1) for column in empty], 8)
-        remarks.append(f"{_count(len(empty), 'column', 'columns')} without data in any taxon: {columns}")
-    if quoted := [taxon for taxon in taxa if re.search(r"[\s()\[\]{}:;,'\"=]", taxon)]:
-        remarks.append(f"names that Newick needs in quotes: {_listed(quoted)}")
-    return remarks
-
-
-def _listed(items: list[str], at_most: int = 6) -> str:
-    return ", ".join(items[:at_most]) + (f" and {len(items) - at_most} more" if len(items) > at_most else "")
+    codes = alphabet.encode_letters(sequence.translate(table) if table else sequence)
+    if matrix.sets:
+        for column, character in enumerate(sequence):
+            if character in matrix.sets:
+                codes[column] = alphabet.encode(f"{{{matrix.sets[character]}}}")[0]
+    return codes

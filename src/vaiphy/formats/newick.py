@@ -11,8 +11,9 @@ from math import isfinite
 
 import numpy as np
 
+from vaiphy.formats.names import turning
 from vaiphy.formats.nexus_blocks import pieces, unquoted
-from vaiphy.tree import Tree, TreeError
+from vaiphy.trees.tree import Tree, TreeError
 
 # One match a vertex, without backtracking (possessive quantifiers), so that reading is a single pass. The alternatives: a
 # mark before another "(", a mark with the vertex behind it, and anything else, which is an error.
@@ -20,7 +21,7 @@ _COMMENTS = r"(?>(?:\s*+\[[^\]]*+\])*+)"
 _LABEL = r"'(?>(?:[^']++|'')*+)'|[^\s()\[\],:;']*+"
 _TOKEN = re.compile(
     rf"([(,]){_COMMENTS}\s*+(?=\()"
-    rf"|([(,)])\s*+({_LABEL})({_COMMENTS})\s*+(?::({_COMMENTS})\s*+([-+0-9.eEaAfFiInN]*+)({_COMMENTS})\s*+)?"
+    rf"|([(,)])({_COMMENTS})\s*+({_LABEL})({_COMMENTS})\s*+(?::({_COMMENTS})\s*+([-+0-9.eEaAfFiInN]*+)({_COMMENTS})\s*+)?"
     r"|(\S)"
 )
 _LEADING = re.compile(_COMMENTS)
@@ -36,6 +37,8 @@ class Names:
         self.taxa = tuple(taxa)
         if repeated := [taxon for taxon, times in Counter(self.taxa).items() if times > 1]:
             raise TreeError(f"taxon {repeated[0]!r} occurs twice")
+        if strange := next((taxon for taxon in self.taxa if turning(taxon)), ""):
+            raise TreeError(f"taxon {strange!r}: {turning(strange)} turns the text behind it around; rename the taxon")
         if "" in self.taxa:
             raise TreeError("a leaf without a name")
         # Later entries win: exact names over other spellings, and the table of the file over both.
@@ -63,7 +66,7 @@ def read(text: str, taxa: Sequence[str] | Names | None = None, inner_leaves: boo
     if taxa is None:
         if other := next((token[-1] for token in tokens if token[-1]), ""):
             raise TreeError(_where(other, text))
-        taxa = [unquoted(word) for _, mark, word, *_ in tokens if mark in ("(", ",")]
+        taxa = [unquoted(word) for _, mark, _, word, *_ in tokens if mark in ("(", ",")]
     return _build(tokens, taxa if isinstance(taxa, Names) else Names(taxa), inner_leaves, text)
 
 
@@ -104,19 +107,33 @@ def write(
     if tree.root < tree.n_taxa and tree.n_vertices > 2 and len(tree.children[tree.root]) == 1:
         tree = tree.rerooted(tree.children[tree.root][0])
     shown = list(names) if names is not None else [quoted(taxon) for taxon in tree.taxa]
-    text: list[str] = [""] * tree.n_vertices
+    text: list[str] = []
     length = tree.length.tolist()
-    for vertex in tree.postorder.tolist():
-        below = tree.children[vertex]
+    for vertex in range(tree.n_vertices):
         name = shown[vertex] if vertex < tree.n_taxa else _inner_name(tree, vertex, labels, support, digits)
         note = f"[{tree.comments[vertex]}]" if comments and tree.comments is not None and tree.comments[vertex] else ""
         has_length = lengths and vertex != tree.root and length[vertex] == length[vertex]
         branch = f":{_number(length[vertex], digits)}" if has_length else ""
-        inside = f"({','.join([text[child] for child in below])})" if below else ""
-        text[vertex] = f"{inside}{name}{note}{branch}"
-        for child in below:
-            text[child] = ""
-    return text[tree.root] + ";"
+        text.append(f"{name}{note}{branch}")
+    return nested(tree, text)
+
+
+def nested(tree: Tree, text: Sequence[str]) -> str:
+    """Newick of a tree from what stands at each vertex (behind its parenthesis, if it has one), in linear time."""
+    pieces: list[str] = []
+    stack: list[tuple[int, str]] = [(tree.root, "")]  # a vertex to enter, or (-1, what stands behind its children)
+    while stack:
+        vertex, mark = stack.pop()
+        pieces.append(mark)
+        if vertex < 0:
+            continue
+        if below := tree.children[vertex]:
+            pieces.append("(")
+            stack.append((-1, ")" + text[vertex]))
+            stack += [(child, "," if k else "") for k, child in reversed(list(enumerate(below)))]
+        else:
+            pieces.append(text[vertex])
+    return "".join(pieces) + ";"
 
 
 def quoted(name: str) -> str:
@@ -137,13 +154,13 @@ def _build(tokens: list[tuple[str, ...]], names: Names, inner_leaves: bool, text
     index, n_taxa = names.index, len(names.taxa)
     size = n_taxa + sum([token[1] == ")" for token in tokens])
     if inner_leaves:
-        size += sum(token[1] in ("(", ",") and unquoted(token[2]) not in index for token in tokens)
+        size += sum(token[1] in ("(", ",") and unquoted(token[3]) not in index for token in tokens)
     parent, length = [_UNPLACED] * size, [np.nan] * size
     words: dict[int, str] = {}
     comments: dict[int, str] = {}
     stack: list[list[int]] = [[]]
     inner, may_open = n_taxa, True
-    for before_open, mark, word, note, note_before, number, note_after, other in tokens:
+    for before_open, mark, note_first, word, note, note_before, number, note_after, other in tokens:
         if before_open or mark == "(":
             if (before_open or mark) == "(":
                 if not may_open:
@@ -181,9 +198,9 @@ def _build(tokens: list[tuple[str, ...]], names: Names, inner_leaves: bool, text
             try:
                 length[vertex] = float(number)
             except ValueError:
-                raise TreeError(f"{number!r} is no branch length") from None
-        if note_after or note_before or note:
-            comments[vertex] = _inside(note + note_before + note_after)
+                raise TreeError(f"{number!r} is not a branch length") from None
+        if note_after or note_before or note or note_first:
+            comments[vertex] = _inside(note_first + note + note_before + note_after)
     if len(stack) > 1:
         raise TreeError(f"{len(stack) - 1} '(' without ')'; is the text truncated?")
     if len(stack[0]) != 1:

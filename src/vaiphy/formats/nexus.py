@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from vaiphy.formats import newick
 from vaiphy.formats.nexus_blocks import Command, commands, unquoted, without_comments, words
-from vaiphy.tree import Tree, TreeError
+from vaiphy.trees.tree import Tree, TreeError
 
 _TREE = re.compile(r"\s*\*?\s*('(?:[^'\n]|'')*'|[^\s=\[]+)\s*((?:\[[^\]]*\]\s*)*)=\s*((?:\[[^\]]*\]\s*)*)")
 _WEIGHT = re.compile(r"\[&W\s+([0-9.eE+-]+)\s*(?:/\s*([0-9.eE+-]+)\s*)?\]", re.IGNORECASE)
@@ -123,7 +123,7 @@ def _weight(marks: str) -> float | None:
     except (ValueError, ZeroDivisionError, OverflowError):
         weight = -1.0
     if not 0 <= weight < float("inf"):
-        raise TreeError(f"{found[0]} is no weight")
+        raise TreeError(f"{found[0]} is not a weight")
     return weight
 
 

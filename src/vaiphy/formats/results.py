@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.formats.newick import quoted
-from vaiphy.tree import Split, Tree
-from vaiphy.treesample import TreeSample
+from vaiphy.formats.newick import nested, quoted
+from vaiphy.trees.sample import TreeSample
+from vaiphy.trees.tree import Split, Tree
 
 BASES = "ACGT"
 Floats = NDArray[np.float64]
@@ -97,28 +97,25 @@ def annotated(
     after: Sequence[str] | None = None,
 ) -> str:
     """A tree as Newick: names of the taxa as given, internal labels or supports, annotations before and after `:length`."""
-    text = [""] * tree.n_vertices
-    for v in tree.postorder.tolist():
-        below = ",".join(text[child] for child in tree.children[v])
-        here = f"({below})" if tree.children[v] else ""
+    text = []
+    for v in range(tree.n_vertices):
+        here = ""
         if v < tree.n_taxa:
-            here += names[v]
+            here = names[v]
         elif labels:
-            here += quoted(tree.name(v)) if tree.name(v) else ""
+            here = quoted(tree.name(v)) if tree.name(v) else ""
         elif support and tree.support is not None and np.isfinite(tree.support[v]):
-            here += f"{tree.support[v]:.4f}"
+            here = f"{tree.support[v]:.4f}"
         here += before[v] if before else ""
         if lengths and v != tree.root and np.isfinite(tree.length[v]):
             here += f":{tree.length[v]:.6e}"
-        text[v] = here + (after[v] if after else "")
-        for child in tree.children[v]:
-            text[child] = ""
-    return text[tree.root] + ";"
+        text.append(here + (after[v] if after else ""))
+    return nested(tree, text)
 
 
 def split_pattern(split: Split, n_taxa: int) -> str:
     """A split as MrBayes writes it: one `*` for each taxon on the side without the first taxon, `.` for the others."""
-    return "".join("*" if split >> i & 1 else "." for i in range(n_taxa))
+    return f"{split:0{n_taxa}b}"[::-1].replace("0", ".").replace("1", "*")
 
 
 def table(columns: Mapping[str, Sequence[Any]]) -> str:
@@ -133,23 +130,24 @@ def member_list(taxa: Iterable[str]) -> str:
     return ",".join(quoted(name) for name in taxa)
 
 
-def states_file(names: Sequence[str], probability: Floats, site_pattern: NDArray[np.int64], comments: Sequence[str]) -> bytes:
+def states_file(
+    names: Sequence[str], probability: Floats, site_pattern: NDArray[np.int64], comments: Sequence[str], states: str = BASES
+) -> bytes:
     """Ancestral probabilities as IQ-TREE writes its .state files, gzipped: one row for each vertex and site.
 
-    `probability` is (n_nodes, 4, n_patterns); a site's row is its pattern's. The state is the most probable base, `-` below
-    one half.
+    `probability` is (n_nodes, S, n_patterns) for the S letters of `states`; a site's row is its pattern's. The state is the
+    most probable one, `-` below one half.
     """
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6, mtime=0, filename="") as stream:
         head = "".join(f"# {line}\n" for line in comments)
-        stream.write((head + "Node\tSite\tState\tp_A\tp_C\tp_G\tp_T\n").encode())
+        stream.write((head + "\t".join(["Node", "Site", "State", *(f"p_{state}" for state in states)]) + "\n").encode())
         sites = site_pattern.tolist()
         for name, values in zip(names, probability):
             best = values.argmax(axis=0)
-            letters = np.where(values.max(axis=0) > 0.5, np.array(list(BASES))[best], "-").tolist()
-            cells = [
-                f"{letter}\t{a:.5f}\t{c:.5f}\t{g:.5f}\t{t:.5f}\n" for letter, (a, c, g, t) in zip(letters, values.T.tolist())
-            ]
+            letters = np.where(values.max(axis=0) > 0.5, np.array(list(states))[best], "-").tolist()
+            rows = ("\t".join(f"{p:.5f}" for p in row) for row in values.T.tolist())
+            cells = [f"{letter}\t{row}\n" for letter, row in zip(letters, rows)]
             stream.write("".join(f"{name}\t{site + 1}\t{cells[p]}" for site, p in enumerate(sites)).encode())
     return out.getvalue()
 

@@ -7,7 +7,7 @@ from vaiphy.formats import newick, nexus
 from vaiphy.formats.files import read_text
 from vaiphy.formats.nexus import TreeEntry
 from vaiphy.formats.nexus_blocks import is_nexus
-from vaiphy.tree import TreeError
+from vaiphy.trees.tree import TreeError
 
 
 def read_trees(path: str | Path, taxa: Sequence[str] | None = None) -> list[TreeEntry]:

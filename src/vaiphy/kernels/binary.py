@@ -71,18 +71,6 @@ def clade_hashes(children, keys, out):
         fill_clades(children[t], keys, out[t])
 
 
-@kernel
-def parents(children, out):
-    """out[t, v]: parent of v in each tree; -1 at leaf 0."""
-    n = children.shape[1] + 2
-    for t in range(children.shape[0]):
-        out[t, 0] = -1
-        out[t, 2 * n - 3] = 0
-        for k in range(n - 2):
-            out[t, children[t, k, 0]] = n + k
-            out[t, children[t, k, 1]] = n + k
-
-
 @inlined
 def fill_neighbours(children, lengths, neighbour, span):
     """Adjacency: neighbour[v, :] (leaves use slot 0 only) and the lengths of those branches in `span`."""

@@ -4,7 +4,6 @@ Every kernel releases the GIL, so callers parallelise by running chunks of trees
 (`vaiphy.parallel`), and is cached on disk, so only the first start on a machine compiles.
 """
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -24,29 +23,51 @@ llvm.set_option("vaiphy", "-memory-check-merge-threshold=1000")
 FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "numpy", "boundscheck": False}
 HERE = Path(__file__).parent
+#: Names of all kernels and helpers that have been loaded, compiled or not.
+KNOWN: set[str] = set()
+_compiled: list[Any] = []
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `function` with the house options; `function.py_func` stays available as the plain-Python oracle."""
+    KNOWN.add(f"{function.__module__}.{function.__name__}")
     try:
         compiled = numba.njit(cache=True, **OPTIONS)(function)
-    except RuntimeError:  # no directory to keep compiled code in can be written: compile at every start
+        stamp_sources(compiled)
+    except (RuntimeError, AttributeError, OSError):  # no cache, or none that can be trusted: compile at every start
         return numba.njit(**OPTIONS)(function)
-    # Numba compiles again when the file of a kernel has changed, but not when one has that its helpers come from.
-    with suppress(AttributeError, OSError):
-        index = compiled._cache._cache_file
-        index._source_stamp = (index._source_stamp, source_hash(Path(function.__code__.co_filename)))
+    _compiled.append(compiled)
     return compiled
+
+
+def stamp_sources(compiled: Any) -> None:
+    """Let the cached code of a kernel hold only as long as no file of this room has changed.
+
+    Numba compiles again when the file of a kernel has changed, but not when one has that its helpers come from. Its stamp has
+    no public name; where the name is gone this raises AttributeError, rather than letting edited helpers run as they were.
+    """
+    index = compiled._cache._cache_file
+    index._source_stamp = (index._source_stamp, room_hash())
+
+
+def cache_folder() -> str | None:
+    """Where compiled kernels are kept; None if they cannot be kept."""
+    for compiled in _compiled:
+        with suppress(AttributeError):
+            return str(compiled._cache.cache_path)
+    return None
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a helper that is only called from other kernels."""
+    KNOWN.add(f"{function.__module__}.{function.__name__}")
     return numba.njit(**OPTIONS)(function)
 
 
 @cache
-def source_hash(path: Path) -> str:
-    """Hash of a module of kernels and of all modules of kernels that it imports from, directly or not."""
-    text = path.read_text(encoding="utf-8")
-    needed = sorted(set(re.findall(r"^from vaiphy\.kernels\.(\w+) import", text, re.MULTILINE)))
-    return sha256("\0".join([text, *(source_hash(HERE / f"{name}.py") for name in needed)]).encode()).hexdigest()
+def room_hash() -> str:
+    """Hash of all files of kernels: which of them one kernel is made from need not be followed."""
+    digest = sha256()
+    for path in sorted(HERE.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -1,15 +1,15 @@
-"""One-dimensional branch-length laws under JC69: normaliser, moments, exact sampling.
+"""One-dimensional branch-length distributions under JC69: normaliser, moments, exact sampling.
 
-With v = 1 - exp(-4b/3) every law here has, in v on (0, 1), the density proportional to
+With v = 1 - exp(-4b/3) every distribution here has, in v on (0, 1), the density proportional to
 
     f(v) = (1 - v)^(a - 1) * v^d * (1 - 3v/4)^s1 * (1 - v/2)^s2 * (1 - v/4)^s3
 
 where d counts changed sites and s_k sites at which a leaf's set of k possible bases holds the ancestor's base: p_same
 = 1 - 3v/4, p_diff = v/4, p_same + p_diff = 1 - v/2, p_same + 2 p_diff = 1 - v/4. The prior Exp(rate) is a = 3 rate/4,
-so a = 3 rate/4 gives the optimal mean-field law (paper, Eq. 8) and a = 1 the JC sampler (Eq. 14-15, truncated to p >
+so a = 3 rate/4 gives the optimal mean-field distribution (paper, Eq. 8) and a = 1 the JC sampler (Eq. 14-15, truncated to p >
 1/4).
 
-A law is a row [a, d, s1, s2, s3].
+A distribution is a row [a, d, s1, s2, s3].
 """
 
 import numpy as np
@@ -40,7 +40,7 @@ def peak(a, d, s1, s2, s3):
         rate = a * r0 + s1 * r1 + s2 * r2 + s3 * r3
         excess = v * rate - d
         if excess <= 0.0:
-            return v  # at the root, or (a = 0) the law still rises at v = 1
+            return v  # at the root, or (a = 0) the distribution still rises at v = 1
         step = excess / (rate + v * (a * r0 * r0 + s1 * r1 * r1 + s2 * r2 * r2 + s3 * r3 * r3))
         v -= step
         if step < 1e-13 * v:
@@ -50,10 +50,10 @@ def peak(a, d, s1, s2, s3):
 
 @inlined
 def integrate(a, d, s1, s2, s3, out):
-    """Fill `out` with the moments of one law, by the trapezoidal rule in x = log(v/(1-v)).
+    """Fill `out` with the moments of one distribution, by the trapezoidal rule in x = log(v/(1-v)).
 
-    In x the law is unimodal with exponential tails, so the rule converges geometrically in the number of nodes: the
-    step below keeps the relative error around 1e-11 from an exponential (d = 0) to a nearly normal law (d large). The
+    In x the distribution is unimodal with exponential tails, so the rule converges geometrically in the number of nodes: the
+    step below keeps the relative error around 1e-11 from an exponential (d = 0) to a nearly normal distribution (d large). The
     two moments that only ambiguous leaf sites need are left at 0 where s2 = s3 = 0.
     """
     shape = d + 1.0
@@ -125,7 +125,7 @@ def log_kernel(a, d, s1, s2, s3, v):
 
 @kernel
 def moments(laws, out):
-    """Moments (E, 6) of the laws (E, 5)."""
+    """Moments (E, 6) of the distributions (E, 5)."""
     for e in range(laws.shape[0]):
         integrate(laws[e, 0], laws[e, 1], laws[e, 2], laws[e, 3], laws[e, 4], out[e])
 
@@ -156,7 +156,7 @@ def draw(law, log_norm, rng):
 
 @inlined
 def log_length_density(law, log_norm, length, prior_share, prior_rate):
-    """Log-density of a branch length under (1 - share) * law + share * Exp(prior_rate)."""
+    """Log-density of a branch length under (1 - share) * distribution + share * Exp(prior_rate)."""
     v = -np.expm1(-FOUR_THIRDS * length)
     value = -np.inf
     if 0.0 < v < 1.0 or (v == 0.0 and law[1] == 0.0):
@@ -172,7 +172,7 @@ def log_length_density(law, log_norm, length, prior_share, prior_rate):
 
 @kernel
 def sample(laws, log_norms, rng, prior_share, prior_rate, lengths, log_density):
-    """One branch length and its log-density for each law (E, 5)."""
+    """One branch length and its log-density for each distribution (E, 5)."""
     for e in range(laws.shape[0]):
         if prior_share > 0.0 and rng.random() < prior_share:
             lengths[e] = -np.log1p(-rng.random()) / prior_rate
@@ -183,7 +183,7 @@ def sample(laws, log_norms, rng, prior_share, prior_rate, lengths, log_density):
 
 @kernel
 def log_densities(laws, log_norms, lengths, prior_share, prior_rate, out):
-    """Log-densities of branch lengths, one for each law."""
+    """Log-densities of branch lengths, one for each distribution."""
     for e in range(laws.shape[0]):
         out[e] = log_length_density(laws[e], log_norms[e], lengths[e], prior_share, prior_rate)
 

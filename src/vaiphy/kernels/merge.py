@@ -217,7 +217,7 @@ def propose_last(rng, pool, counts32, a, b, start, rooted, prior_rate, prior_sha
 
 @kernel
 def propose_pair(rng, pool, counts32, a, b, start, share, weight, prior_rate, prior_share, lengths, log_q, ratio):
-    """Lengths from the pairwise conditional of their sum, divided by a Beta law around the expected share of a's branch.
+    """Lengths from the pairwise conditional of their sum, divided by a Beta distribution around the expected share of a's branch.
 
     By the pulley principle the two subtrees' likelihood depends on the two branches through their sum alone. `weight` is
     the number of pseudo-observations behind `share`; the sum's prior density is rate^2 * s * exp(-rate*s).

@@ -6,7 +6,7 @@ key is refused for good. So at each step the available pairs are offered in asce
 probability that the clades are sisters given that both are clades and that the rivals offered before were refused.
 
 Pairs seen in the guide's trees have keys below 1 and a probability of their own (`start`, `partner`, `chance`, `key`: for
-clade c the pairs with larger clades, in CSR form). All others have keys between 2 and 3 made from the clades' marks.
+clade c the pairs with larger clades, in CSR form). All others have keys between 2 and 3 made from the clades' hashes.
 """
 
 import math
@@ -18,7 +18,7 @@ from vaiphy.kernels.compile import inlined, kernel
 
 @inlined
 def unseen_key(x, y):
-    """A key in [2, 3) for an unordered pair of marks."""
+    """A key in [2, 3) for an unordered pair of hashes."""
     z = (x ^ y) + np.uint64(0x9E3779B97F4A7C15) * (x & y)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -77,7 +77,7 @@ def fill_distances(roots, k, children, n_taxa, distances, owner, size, between, 
 
 
 @inlined
-def fill_unseen(roots, k, anchored, clades, born, marks, barrier, start, partner, between, sharpness, weight):
+def fill_unseen(roots, k, anchored, clades, born, hashes, barrier, start, partner, between, sharpness, weight):
     """weight[c, d] > 0 for the pairs open to particle k that the guide has not seen, by the neighbour-joining criterion."""
     n_roots = roots.shape[1]
     lowest = np.inf
@@ -98,7 +98,7 @@ def fill_unseen(roots, k, anchored, clades, born, marks, barrier, start, partner
         for d in range(c + 1, n_roots):
             x, y = roots[k, c], roots[k, d]
             value = math.exp(-scale * (weight[c, d] - lowest)) + 0.01
-            if (anchored and (x == 0 or y == 0)) or unseen_key(marks[x], marks[y]) <= barrier[max(born[x], born[y])]:
+            if (anchored and (x == 0 or y == 0)) or unseen_key(hashes[x], hashes[y]) <= barrier[max(born[x], born[y])]:
                 value = 0.0
             elif clades[x] >= 0 and clades[y] >= 0:
                 small, large = min(clades[x], clades[y]), max(clades[x], clades[y])
@@ -132,7 +132,7 @@ def refuse(c, d, chance, anchored, refused, root_at, root_total):
 
 @kernel
 def choose_ordered(
-    rng, roots, anchored, clades, children, born, marks, keys, start, partner, chance, key, distances, sharpness, floor,
+    rng, roots, anchored, clades, children, born, hashes, keys, start, partner, chance, key, distances, sharpness, floor,
     above, inside, tree_length, rank, position, first, second, log_q, new_key,
 ):  # fmt: skip
     """Choose a pair for every particle; `position` (n_clades,) is a workspace of -1.
@@ -216,7 +216,7 @@ def choose_ordered(
         if any_unseen and barrier[0] >= 2.0:
             fill_distances(roots, k, children, n_taxa, distances, owner, size, between, stack)
             any_unseen = (
-                fill_unseen(roots, k, anchored, clades, born, marks, barrier, start, partner, between, sharpness, weight) > 0
+                fill_unseen(roots, k, anchored, clades, born, hashes, barrier, start, partner, between, sharpness, weight) > 0
             )
             filled = True
         # A tree has at least one available pair. If the guide knows any, an unseen one is as unlikely as `floor`.
@@ -236,12 +236,12 @@ def choose_ordered(
             continue
         if not filled:
             fill_distances(roots, k, children, n_taxa, distances, owner, size, between, stack)
-            fill_unseen(roots, k, anchored, clades, born, marks, barrier, start, partner, between, sharpness, weight)
-        pick_unseen(rng, k, roots, marks, weight, unseen_share, first, second, log_q, new_key)
+            fill_unseen(roots, k, anchored, clades, born, hashes, barrier, start, partner, between, sharpness, weight)
+        pick_unseen(rng, k, roots, hashes, weight, unseen_share, first, second, log_q, new_key)
 
 
 @inlined
-def pick_unseen(rng, k, roots, marks, weight, share, first, second, log_q, new_key):
+def pick_unseen(rng, k, roots, hashes, weight, share, first, second, log_q, new_key):
     """Draw a pair in proportion to `weight`; `share` is the probability that an unseen pair is drawn at all."""
     n_roots = roots.shape[1]
     total = 0.0
@@ -254,7 +254,7 @@ def pick_unseen(rng, k, roots, marks, weight, share, first, second, log_q, new_k
             if weight[c, d] > 0.0:
                 first[k], second[k] = c, d
                 log_q[k] = math.log(share * weight[c, d] / total)
-                new_key[k] = unseen_key(marks[roots[k, c]], marks[roots[k, d]])
+                new_key[k] = unseen_key(hashes[roots[k, c]], hashes[roots[k, d]])
                 draw -= weight[c, d]
                 if draw < 0.0:
                     return

@@ -1,4 +1,4 @@
-"""The weighted spanning-tree law on a complete graph: star-mesh elimination in log space.
+"""The weighted spanning-tree distribution on a complete graph: star-mesh elimination in log space.
 
 Vertices leave in the order 0, 1, ...; when k leaves, s_k = sum_i w_ik over the remaining i and w'_ij = w_ij + w_ik
 w_jk / s_k. The normaliser (the sum over all spanning trees of the product of their weights) is the product of the

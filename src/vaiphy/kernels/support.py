@@ -1,4 +1,4 @@
-"""Mergers by split support (paper, appendix D.2) and branch lengths from mixtures of JC laws (appendix D.1)."""
+"""Mergers by split support (paper, appendix D.2) and branch lengths from mixtures of JC distributions (appendix D.1)."""
 
 import math
 
@@ -10,7 +10,7 @@ from vaiphy.kernels.lengths import draw, log_length_density
 
 @kernel
 def clades_of_parents(parents, taxa, out):
-    """out[t, v]: exclusive or of the marks of the taxa at or below v, for trees given as parent arrays."""
+    """out[t, v]: exclusive or of the hashes of the taxa at or below v, for trees given as parent arrays."""
     for t in range(parents.shape[0]):
         for v in range(parents.shape[1]):
             out[t, v] = np.uint64(0)
@@ -22,20 +22,20 @@ def clades_of_parents(parents, taxa, out):
 
 
 @inlined
-def support_of(mark, marks, support):
-    """The support of a clade, 0 if it is not listed; `marks` ascending."""
-    low, high = 0, marks.shape[0]
+def support_of(clade_hash, hashes, support):
+    """The support of a clade, 0 if it is not listed; `hashes` ascending."""
+    low, high = 0, hashes.shape[0]
     while low < high:
         middle = (low + high) // 2
-        if marks[middle] < mark:
+        if hashes[middle] < clade_hash:
             low = middle + 1
         else:
             high = middle
-    return support[low] if low < marks.shape[0] and marks[low] == mark else 0.0
+    return support[low] if low < hashes.shape[0] and hashes[low] == clade_hash else 0.0
 
 
 @kernel
-def choose_supported(rng, roots, vertex_marks, marks, support, floor, first, second, log_q):
+def choose_supported(rng, roots, vertex_hashes, hashes, support, floor, first, second, log_q):
     """Merge c and d with probability proportional to the support of their union plus `floor`."""
     n_particles, n_roots = roots.shape
     weight = np.empty(n_roots * (n_roots - 1) // 2)
@@ -44,8 +44,8 @@ def choose_supported(rng, roots, vertex_marks, marks, support, floor, first, sec
         i = 0
         for c in range(n_roots):
             for d in range(c + 1, n_roots):
-                union = vertex_marks[roots[k, c]] ^ vertex_marks[roots[k, d]]
-                weight[i] = floor + support_of(union, marks, support)
+                union = vertex_hashes[roots[k, c]] ^ vertex_hashes[roots[k, d]]
+                weight[i] = floor + support_of(union, hashes, support)
                 total += weight[i]
                 i += 1
         left = rng.random() * total
@@ -79,7 +79,7 @@ def pick(rng, start, weight, row):
 
 @inlined
 def mixture(x, start, edge, weight, row, laws, log_norms, prior_share, prior_rate):
-    """Density at x of the mixture of the laws of a CSR row's edges, and the sum of the row's weights."""
+    """Density at x of the mixture of the distributions of a CSR row's edges, and the sum of the row's weights."""
     total = 0.0
     density = 0.0
     for e in range(start[row], start[row + 1]):
@@ -100,7 +100,7 @@ def propose_mixture(
     rng, a, b, n_taxa, parent_start, parent_weight, start, edge, weight, laws, log_norms, prior_share, prior_rate, single,
     lengths, log_q,
 ):  # fmt: skip
-    """Branch lengths from JC laws of labelled edges whose labels are drawn with them, and the density of the whole mixture.
+    """Branch lengths from JC distributions of labelled edges whose labels are drawn with them; density of the whole mixture.
 
     A subtree a[k] is a kind: its taxon, or n_taxa for any larger one. For kind x, `parent_weight[parent_start[x]:...]` are the
     weights of the n_parents labels of the vertex above; row x * n_parents + j of (start, edge, weight) holds the edges below

@@ -9,7 +9,7 @@ from importlib import import_module
 
 from vaiphy.errors import InputError
 from vaiphy.methods.method import Method, NotYet
-from vaiphy.settings import Settings
+from vaiphy.methods.settings import Settings
 
 __all__ = ["METHODS", "Method", "NotYet", "method_of"]
 

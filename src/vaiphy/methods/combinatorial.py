@@ -1,11 +1,12 @@
 """`--method csmc` and `--method phi-csmc`: combinatorial sequential Monte Carlo over unrooted trees (`vaiphy.csmc`).
 
-csmc is the plain sampler: uniform mergers, branch lengths from the prior. phi-csmc first fits VaiPhy's law and makes a guide from
-its trees; the guide is then fixed, and a run with it is unbiased. Each replicate makes a guide of its own: runs with one guide
-agree with each other on what the guide has missed.
+csmc is the plain sampler: uniform mergers, branch lengths from the prior. phi-csmc first fits VaiPhy's distribution and makes a
+guide from its trees; the guide is then fixed, and a run with it is unbiased. Each replicate makes a guide of its own: runs with
+one guide agree with each other on what the guide has missed.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,13 @@ from vaiphy import csmc, vi
 from vaiphy.alignment import SitePatterns
 from vaiphy.csmc.proposals import AnyProposal
 from vaiphy.csmc.runs import GUIDE_TREES
-from vaiphy.evidence import effective_sample_size, log_mean_exp, log_sum_exp, pareto_k
 from vaiphy.methods.method import NotYet
-from vaiphy.outcome import UNROOTED, Estimate, Outcome, Progress
-from vaiphy.posterior import asdsf, split_table
-from vaiphy.settings import Settings
-from vaiphy.splitsample import from_sample
-from vaiphy.treesample import TreeSample
+from vaiphy.methods.outcome import UNROOTED, Estimate, Outcome, Progress, accuracy_reason
+from vaiphy.methods.settings import Settings
+from vaiphy.summary.posterior import split_table
+from vaiphy.trees.sample import TreeSample
+from vaiphy.trees.splits import from_sample
+from vaiphy.weights import asdsf, effective_sample_size, log_mean_exp, log_sum_exp, pareto_k
 
 PARTICLES = 2048
 #: Replicates whose log-estimates scatter more than this are too few to be averaged.
@@ -31,7 +32,7 @@ _FIT, _TREES, _GUIDE, _RUN = range(4)  # what a random stream is for
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class CombinatorialState:
     """The guide of the next run (None before it is made, and for csmc), and the particles of the runs so far."""
 
     patterns: SitePatterns
@@ -54,10 +55,10 @@ class State:
 class CombinatorialMethod:
     """For each replicate one step makes the guide and one runs."""
 
-    def initialise(self, patterns: SitePatterns, settings: Settings) -> State:
-        return State(patterns, settings)
+    def initialise(self, patterns: SitePatterns, settings: Settings) -> CombinatorialState:
+        return CombinatorialState(patterns, settings)
 
-    def step(self, state: State, threads: int) -> tuple[State, Progress]:
+    def step(self, state: CombinatorialState, threads: int) -> tuple[CombinatorialState, Progress]:
         if state.guided and state.reference is None:
             state = _prepare(state, threads)
             return state, _progress(state, "guide")
@@ -80,13 +81,13 @@ class CombinatorialMethod:
         )
         return state, _progress(state, "run")
 
-    def hurried(self, state: State) -> State:
+    def hurried(self, state: CombinatorialState) -> CombinatorialState:
         return state
 
-    def is_done(self, state: State) -> bool:
+    def is_done(self, state: CombinatorialState) -> bool:
         return len(state.log_evidences) >= state.settings.replicates
 
-    def to_arrays(self, state: State) -> dict[str, NDArray]:
+    def to_arrays(self, state: CombinatorialState) -> dict[str, NDArray]:
         arrays: dict[str, NDArray] = {"log_evidences": np.array(state.log_evidences, dtype=np.float64)}
         if state.reference is not None:
             names = ("children", "lengths", "weights", "scores")
@@ -95,10 +96,10 @@ class CombinatorialMethod:
             arrays |= {f"{name}.{k}": array for k, array in enumerate(getattr(state, name))}
         return arrays
 
-    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> State:
+    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> CombinatorialState:
         runs = range(len(arrays["log_evidences"]))
         reference = {name.removeprefix("reference."): array for name, array in arrays.items() if name.startswith("reference.")}
-        return State(
+        return CombinatorialState(
             patterns,
             settings,
             csmc.Reference(**reference) if reference else None,
@@ -106,7 +107,7 @@ class CombinatorialMethod:
             *(tuple(arrays[f"{name}.{k}"] for k in runs) for name in ("children", "lengths", "log_weights")),
         )
 
-    def outcome(self, state: State) -> Outcome:
+    def outcome(self, state: CombinatorialState) -> Outcome:
         if not state.log_evidences:
             raise NotYet("no run is finished yet")
         sample = _sample(state)
@@ -116,10 +117,15 @@ class CombinatorialMethod:
         name = "phi_csmc" if state.guided else "csmc"
         estimate = Estimate(combined, error, UNROOTED, sample.n_samples, ess, k, state.log_evidences)
         reasons = _reasons(state, sample, error, k)
-        return Outcome({name: estimate}, not reasons, reasons, sample)
+        return Outcome({name: estimate}, not reasons, reasons, sample, tuning=_tuning(state))
 
 
-def _prepare(state: State, threads: int) -> State:
+def _tuning(state: CombinatorialState) -> dict[str, Any]:
+    own = {"particles": state.settings.particles or PARTICLES}
+    return own | {"guide_trees": GUIDE_TREES, **asdict(csmc.Effort())} if state.guided else own
+
+
+def _prepare(state: CombinatorialState, threads: int) -> CombinatorialState:
     """A guide from a fit of its own: the first replicate starts from BIONJ, the others from bootstrapped distances."""
     k = len(state.log_evidences)
     fit = vi.fit(
@@ -134,7 +140,7 @@ def _prepare(state: State, threads: int) -> State:
     return replace(state, reference=reference)
 
 
-def _progress(state: State, stage: str) -> Progress:
+def _progress(state: CombinatorialState, stage: str) -> Progress:
     done, all_ = len(state.log_evidences), state.settings.replicates
     if not done:
         return Progress(stage, 0.7 / all_, message="mergers and branch lengths of replicate 1 learned")
@@ -144,17 +150,17 @@ def _progress(state: State, stage: str) -> Progress:
     return Progress(stage, (done + extra) / all_, combined, shown, f"{done} of {all_} replicates")
 
 
-def _proposal(state: State, threads: int) -> AnyProposal:
+def _proposal(state: CombinatorialState, threads: int) -> AnyProposal:
     if state.reference is None:
         return csmc.make_proposal("vanilla", state.patterns, state.target, _stream(state, _GUIDE))
     return csmc.guided_proposal(state.patterns, state.reference, state.target, threads)
 
 
-def _stream(state: State, *place: int) -> np.random.Generator:
+def _stream(state: CombinatorialState, *place: int) -> np.random.Generator:
     return np.random.default_rng([state.settings.seed, 20, *place])
 
 
-def _combined(state: State) -> tuple[float, float]:
+def _combined(state: CombinatorialState) -> tuple[float, float]:
     """Log of the mean of the unbiased estimates, and its standard error from their scatter (delta method)."""
     values = np.array(state.log_evidences)
     combined = log_mean_exp(values)
@@ -163,7 +169,7 @@ def _combined(state: State) -> tuple[float, float]:
     return combined, float(np.exp(values - combined).std(ddof=1) / np.sqrt(len(values)))
 
 
-def _sample(state: State) -> TreeSample:
+def _sample(state: CombinatorialState) -> TreeSample:
     """All particles, each run with the weight of its estimate."""
     sizes = [len(weights) for weights in state.log_weights]
     own = np.concatenate(state.log_weights)
@@ -181,7 +187,7 @@ def _sample(state: State) -> TreeSample:
     )
 
 
-def _reasons(state: State, sample: TreeSample, error: float, k: float) -> tuple[str, ...]:
+def _reasons(state: CombinatorialState, sample: TreeSample, error: float, k: float) -> tuple[str, ...]:
     reasons = []
     table = split_table(from_sample(sample))
     disagreement = asdsf(table.replicate_support[:, table.n_trivial :])
@@ -197,6 +203,4 @@ def _reasons(state: State, sample: TreeSample, error: float, k: float) -> tuple[
         )
     if not k <= 0.7:
         reasons.append(f"Pareto k of the particles' weights is {k:.2f}, above 0.7: a few trees carry the posterior")
-    if not error <= state.settings.accuracy:
-        reasons.append(f"the standard error of the log evidence is {error:.3f}, above the {state.settings.accuracy:g} asked for")
-    return tuple(reasons)
+    return (*reasons, *accuracy_reason(error, state.settings.accuracy))

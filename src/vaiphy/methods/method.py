@@ -5,8 +5,8 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
-from vaiphy.outcome import Outcome, Progress
-from vaiphy.settings import Settings
+from vaiphy.methods.outcome import Outcome, Progress
+from vaiphy.methods.settings import Settings
 
 
 class NotYet(RuntimeError):
@@ -14,7 +14,10 @@ class NotYet(RuntimeError):
 
 
 class Method(Protocol):
-    """One way to go from an alignment to an outcome."""
+    """One way to go from an alignment to an outcome.
+
+    States are values: whatever makes a new one leaves the one it was given as it was, so that a run can keep an old one.
+    """
 
     def initialise(self, patterns: SitePatterns, settings: Settings) -> Any: ...
 

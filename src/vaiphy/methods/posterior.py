@@ -1,36 +1,34 @@
-"""`--method posterior`: adaptive importance sampling over unrooted binary trees (`vaiphy.refine`)."""
+"""`--method posterior`: trees, lengths and parameters bridged from learned proposals to the posterior (`vaiphy.posterior`)."""
 
-from importlib import import_module
+from dataclasses import asdict, replace
+from math import sqrt
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.methods.method import NotYet
-from vaiphy.outcome import UNROOTED, Estimate, Outcome, Progress, Trace
-from vaiphy.settings import Settings
+from vaiphy.methods.outcome import UNROOTED, Estimate, Outcome, Progress, Trace
+from vaiphy.methods.settings import Settings
+from vaiphy.methods.target import target_for
+from vaiphy.posterior import progress, results, states
+from vaiphy.posterior.settings import Settings as Tuning
 
 
 class PosteriorMethod:
-    """Adaptive importance sampling over unrooted binary trees (`vaiphy.refine`)."""
-
-    def __init__(self) -> None:
-        self.refine = import_module("vaiphy.refine")
-
-    def _settings(self, settings: Settings) -> Any:
-        return self.refine.Settings(replicates=settings.replicates, accuracy=settings.accuracy, prior_rate=settings.prior_rate)
+    """The posterior over unrooted binary trees, branch lengths and model parameters."""
 
     def initialise(self, patterns: SitePatterns, settings: Settings) -> Any:
-        return self.refine.initialise(patterns, self._settings(settings), settings.seed)
+        return states.initialise(target_for(patterns, settings), tuning_for(settings), settings.seed)
 
     def step(self, state: Any, threads: int) -> tuple[Any, Progress]:
-        state, info = self.refine.step(state, threads=threads)
-        return state, Progress(info.stage, info.progress, info.log_evidence, info.std_error, info.message)
+        state = states.step(state, threads)
+        info = progress.describe(state)
+        return state, Progress(info.stage, info.share, info.log_evidence, info.std_error, info.message)
 
     def hurried(self, state: Any) -> Any:
         try:
-            return self.refine.hurried(state)
+            return states.hurried(state)
         except ValueError as problem:
             raise NotYet(str(problem)) from None
 
@@ -38,24 +36,34 @@ class PosteriorMethod:
         return bool(state.done)
 
     def to_arrays(self, state: Any) -> dict[str, NDArray]:
-        return state.to_arrays()
+        return states.to_arrays(state)
 
     def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> Any:
-        return self.refine.from_arrays(arrays, patterns, self._settings(settings))
+        return states.from_arrays(arrays, target_for(patterns, settings), tuning_for(settings))
 
     def outcome(self, state: Any) -> Outcome:
         try:
-            found = self.refine.result(state)
-        except (RuntimeError, ValueError) as problem:
+            found = results.result(state)
+        except ValueError as problem:
             raise NotYet(str(problem)) from None
         estimate = Estimate(
-            found.log_evidence,
-            found.std_error,
-            UNROOTED,
-            found.n_samples,
-            found.ess,
-            found.pareto_k,
-            tuple(np.asarray(found.replicate_log_evidence, dtype=np.float64).tolist()),
+            found.log_evidence, found.std_error, UNROOTED, found.sample.n_samples, found.effective, float("nan"),
+            tuple(found.bridges.tolist()), tuple(sqrt(one.variance) for one in state.drawing.drawn),
+        )  # fmt: skip
+        trace = tuple(
+            Trace(f"replicate {replicate.index + 1}", k + 1, round_.log_evidence)
+            for replicate in state.replicates
+            for k, round_ in enumerate(replicate.rounds)
         )
-        trace = tuple(Trace(f"replicate {r + 1}", int(round_), float(value)) for r, round_, value, *_ in found.trace)
-        return Outcome({"posterior": estimate}, found.trust_ok, tuple(found.reasons), found.sample, elbo=found.elbo, trace=trace)
+        return Outcome(
+            {"posterior": estimate}, found.converged, found.reasons, found.sample, elbo=found.bounds["LB-1"], trace=trace,
+            bounds=found.bounds, diagnostics=found.diagnostics, tuning=asdict(state.settings),
+        )  # fmt: skip
+
+
+def tuning_for(settings: Settings) -> Tuning:
+    """The sampler's numbers with what the settings ask for."""
+    tuning = Tuning(replicates=settings.replicates, accuracy=settings.accuracy)
+    if settings.particles is None:
+        return tuning
+    return replace(tuning, min_particles=settings.particles, max_particles=settings.particles)

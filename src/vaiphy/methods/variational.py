@@ -4,7 +4,7 @@ Replicates start from BIONJ (the first) and from bootstrapped distances (the oth
 IWELBO and the trees; all together give the MISELBO.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from vaiphy import vi
 from vaiphy.alignment import SitePatterns
 from vaiphy.errors import InputError
-from vaiphy.evidence import Evidence, summarise
 from vaiphy.methods.method import NotYet
-from vaiphy.outcome import AUGMENTED, Estimate, LabelledSample, Outcome, Progress, Trace
-from vaiphy.settings import Settings
+from vaiphy.methods.outcome import AUGMENTED, Estimate, Outcome, Progress, Trace
+from vaiphy.methods.settings import Settings
+from vaiphy.summary.evidence import Evidence, evidence_of
+from vaiphy.trees.augmented import LabelledSample
 
 #: Iterations in one step; draws in one repeat of a bound, and repeats; trees handed over.
 CHUNK, N_SAMPLES, REPEATS, N_TREES = 10, 1000, 10, 1000
@@ -25,7 +26,7 @@ _FIT, _BOUND, _MIXTURE, _TREES = range(4)  # what a random stream is for
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class VariationalState:
     """Fits that are finished, the one being made (its present and best iteration and its trace), and bounds so far."""
 
     patterns: SitePatterns
@@ -47,16 +48,16 @@ class State:
 class VariationalMethod:
     """Fits one replicate after another in chunks of iterations, then draws the repeats of the two bounds."""
 
-    def initialise(self, patterns: SitePatterns, settings: Settings) -> State:
+    def initialise(self, patterns: SitePatterns, settings: Settings) -> VariationalState:
         options: dict[str, Any] = {"tree_law": settings.tree_law} if settings.tree_law else {}
         if settings.iterations is not None:
             options["iterations"] = settings.iterations
         try:
-            return State(patterns, settings, vi.Settings(prior_rate=settings.prior_rate, **options))
+            return VariationalState(patterns, settings, vi.Settings(prior_rate=settings.prior_rate, **options))
         except ValueError as problem:
             raise InputError(str(problem)) from None
 
-    def step(self, state: State, threads: int) -> tuple[State, Progress]:
+    def step(self, state: VariationalState, threads: int) -> tuple[VariationalState, Progress]:
         if len(state.fits) < state.settings.replicates:
             state = _advance(state, threads)
         elif len(state.bounds) < REPEATS:
@@ -69,13 +70,13 @@ class VariationalMethod:
             state = replace(state, mixtures=(*state.mixtures, np.concatenate(parts)))
         return state, _progress(state)
 
-    def hurried(self, state: State) -> State:
+    def hurried(self, state: VariationalState) -> VariationalState:
         return state
 
-    def is_done(self, state: State) -> bool:
+    def is_done(self, state: VariationalState) -> bool:
         return len(state.mixtures) == REPEATS
 
-    def to_arrays(self, state: State) -> dict[str, NDArray]:
+    def to_arrays(self, state: VariationalState) -> dict[str, NDArray]:
         arrays: dict[str, NDArray] = {}
         for k, fit in enumerate(state.fits):
             arrays |= {f"fit{k}.{name}": array for name, array in fit.to_arrays().items()}
@@ -89,7 +90,7 @@ class VariationalMethod:
         arrays["mixtures"] = np.array(state.mixtures)
         return arrays
 
-    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> State:
+    def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> VariationalState:
         def group(label: str) -> dict[str, NDArray]:
             return {name.removeprefix(label): array for name, array in arrays.items() if name.startswith(label)}
 
@@ -114,13 +115,13 @@ class VariationalMethod:
             mixtures=tuple(arrays["mixtures"]),
         )
 
-    def outcome(self, state: State) -> Outcome:
+    def outcome(self, state: VariationalState) -> Outcome:
         if not state.bounds:
             raise NotYet("the bound has not been computed yet")
-        single = summarise(np.stack(state.bounds))
+        single = evidence_of(np.stack(state.bounds))
         estimates = {"vaiphy_iwelbo": _estimate(single)}
         if state.mixtures:
-            estimates["vaiphy_miselbo"] = _estimate(summarise(np.stack(state.mixtures)))
+            estimates["vaiphy_miselbo"] = _estimate(evidence_of(np.stack(state.mixtures)))
         fit = state.winner
         trace = [
             Trace(f"replicate {k + 1}", info.iteration, info.elbo) for k, other in enumerate(state.fits) for info in other.trace
@@ -132,10 +133,11 @@ class VariationalMethod:
             labelled=_trees(state, fit),
             elbo=fit.elbo,
             trace=tuple(trace),
+            tuning={"samples": N_SAMPLES, "repeats": REPEATS, "trees": N_TREES, **asdict(state.options)},
         )
 
 
-def _advance(state: State, threads: int) -> State:
+def _advance(state: VariationalState, threads: int) -> VariationalState:
     """Some iterations of the replicate being fitted; when it is finished it joins the fits."""
     k, options = len(state.fits), state.options
     now, best, trace = state.present, state.best, list(state.trace)
@@ -162,11 +164,11 @@ def _advance(state: State, threads: int) -> State:
     return replace(state, fits=(*state.fits, fit), present=None, best=None, trace=())
 
 
-def _stream(state: State, *place: int) -> np.random.Generator:
+def _stream(state: VariationalState, *place: int) -> np.random.Generator:
     return np.random.default_rng([state.settings.seed, 10, *place])
 
 
-def _progress(state: State) -> Progress:
+def _progress(state: VariationalState) -> Progress:
     replicates = state.settings.replicates
     if len(state.fits) < replicates:
         present = state.present
@@ -178,7 +180,7 @@ def _progress(state: State) -> Progress:
     name, rows = ("IWELBO", state.bounds) if not state.mixtures else ("MISELBO", state.mixtures)
     if not rows:
         return Progress("bound", 0.7)
-    found = summarise(np.stack(rows))
+    found = evidence_of(np.stack(rows))
     return Progress("bound", 0.7 + 0.3 * done / (2 * REPEATS), found.mean, found.standard_error, name)
 
 
@@ -198,14 +200,14 @@ def _reasons(found: Evidence) -> tuple[str, ...]:
     if found.trustworthy:
         return ()
     return (
-        f"Pareto k is {found.pareto_k:.2f}, above 0.7: the figure is a lower bound of the log evidence in expectation, not an "
-        "estimate of it",
+        f"Pareto k is {found.pareto_k:.2f}, above 0.7: the figure is, in expectation, a lower bound of the log marginal "
+        "likelihood, not an estimate of it",
     )
 
 
-def _trees(state: State, fit: vi.Fit) -> LabelledSample:
-    """Draws from the fitted law with equal weights, and the mean-field states; columns it does not use stay at 1/4."""
+def _trees(state: VariationalState, fit: vi.Fit) -> LabelledSample:
+    """Draws from the fitted distribution with equal weights, and the mean-field states; columns it does not use stay at 1/4."""
     drawn = fit.sample_trees(N_TREES, _stream(state, _TREES))
     states = np.full((state.patterns.n_taxa - 2, 4, state.patterns.n_patterns), 0.25)
     states[:, :, fit.columns.kept] = fit.ancestral
-    return LabelledSample(state.patterns.taxa, drawn.parents, drawn.lengths, np.full(N_TREES, -np.log(N_TREES)), states)
+    return LabelledSample(drawn, np.full(N_TREES, -np.log(N_TREES)), states)

@@ -1,7 +1,7 @@
-"""Laws over the augmented tree space: n leaves, each hung on one of n - 2 labelled internal vertices that form a tree.
+"""Distributions over the augmented tree space: n leaves, each hung on one of n - 2 labelled internal vertices that form a tree.
 
-Vertices 0..n-1 are the taxa, n..2n-3 internal. A law is a spanning-tree law on the internal vertices times independent
-categoricals for the leaves (paper, Alg. 3): both factors of the mean-field optimum, which is a product over edges.
+Vertices 0..n-1 are the taxa, n..2n-3 internal. A distribution is one of spanning trees on the internal vertices times
+independent categoricals for the leaves (paper, Alg. 3): both factors of the mean-field optimum, which is a product over edges.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Parents = NDArray[np.int32]
 
 
 class CoreLaw(Protocol):
-    """A law over spanning trees of the internal vertices, numbered from 0."""
+    """A distribution over spanning trees of the internal vertices, numbered from 0."""
 
     @property
     def n_vertices(self) -> int: ...
@@ -57,7 +57,7 @@ class LeafLaw:
 
 @dataclass(frozen=True, eq=False)
 class AugmentedLaw:
-    """Product of a law on the internal tree and a law on the leaves; trees as parent arrays (T, 2n - 2)."""
+    """Product of a distribution on the internal tree and a distribution on the leaves; trees as parent arrays (T, 2n - 2)."""
 
     core: CoreLaw
     leaves: LeafLaw

@@ -1,4 +1,4 @@
-"""The exact weighted spanning-tree law: q(tree) proportional to the product of its edges' weights.
+"""The exact weighted spanning-tree distribution: q(tree) proportional to the product of its edges' weights.
 
 This is the mean-field optimum q*(tau) (paper, Eq. 7) on the internal vertices, with its normaliser, its edge
 probabilities and exact sampling, all by star-mesh elimination (`kernels.spanning`): nothing is left to importance
@@ -21,7 +21,7 @@ CHUNK = 256
 
 @dataclass(frozen=True, eq=False)
 class SpanningLaw:
-    """Law over spanning trees of the complete graph with finite `log_weights` (n, n), symmetric, diagonal ignored.
+    """Distribution over spanning trees of the complete graph with finite `log_weights` (n, n), symmetric, diagonal ignored.
 
     Setting it up costs O(n^3) time and n^3/6 numbers of memory, a draw O(n^2).
     """

@@ -1,0 +1,1 @@
+"""How sequences evolve: substitution models and priors, and data simulated from them."""

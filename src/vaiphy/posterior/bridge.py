@@ -1,0 +1,260 @@
+"""An SMC sampler from a proposal q to the posterior p, along pi_beta proportional to q^(1-beta) p^beta.
+
+Many more draws than particles are made from q, since a draw costs a small part of what moving a particle does: the first
+temperature is the furthest to which they carry (where q is good, nearly the posterior itself: the bridge is then little more than
+importance sampling, and its last step moves the few draws whose weights would be enormous), and the particles are resampled from
+them. From there on particles are weighed from one beta to the next, resampled when few of them count, and moved by transitions
+that leave pi_beta invariant (`kernels.sweep`, `parameters`). If everything that was tuned is fixed beforehand (a `Ladder`), the
+product of mean weights estimates the evidence without bias. Without a ladder one is found on the way, which is for learning only.
+
+Use: `state = initialise(...)`, then `state = step(state, ...)` until `state.done`. States are values: a step leaves the old one
+as it was, and the same state always leads to the same end, whatever the number of threads.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.kernels import sweep
+from vaiphy.parallel import chunks, map_threads
+from vaiphy.posterior.parameters import Walk, walk_of, walked
+from vaiphy.posterior.proposal import Proposal
+from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, systematic
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Particles in one piece of work.
+PIECE = 8
+#: Draws are weighed at most to this temperature before they are moved: it tames the tail of their weights.
+LEAP = 0.6
+
+
+@dataclass(frozen=True)
+class Moves:
+    """What is done to each particle at each stage: regraftings, tours, the width of changes of the total length (log scale), and
+    moves of the parameters.
+    """
+
+    regrafts: int = 1
+    tours: int = 1
+    stretch: float = 0.3
+    walks: int = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Particles:
+    """Trees with lengths and parameters, their log-likelihoods and log-densities under the proposal (trees and parameters)."""
+
+    children: Ints
+    lengths: Floats
+    tops: Ints
+    z: Floats
+    log_likelihood: Floats
+    log_proposal: Floats
+
+    def __len__(self) -> int:
+        return len(self.tops)
+
+    def take(self, which: Ints) -> "Particles":
+        return Particles(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Everything that a reported bridge has fixed beforehand: temperatures and the random walks of the parameters at each."""
+
+    betas: tuple[float, ...]
+    walks: tuple[Walk | None, ...]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage did: beta, particles (or draws) that count before resampling, whether it resampled, acceptance by move."""
+
+    beta: float
+    effective: float
+    resampled: bool
+    accepted: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Bridge:
+    """A bridge on its way: `log_weights` since the last resampling, `log_evidence` up to there, `ancestors` of the particles.
+
+    `first`: log-weights of all draws, which the `size` particles come from. `drawn_variance`: variance of the evidence's factor
+    from the first temperature, relative to its square.
+    """
+
+    seed: tuple[int, ...]
+    size: int
+    particles: Particles
+    log_weights: Floats
+    ancestors: Ints
+    ladder: Ladder | None
+    first: Floats
+    beta: float = 0.0
+    log_evidence: float = 0.0
+    drawn_variance: float = 0.0
+    stages: tuple[Stage, ...] = ()
+    walks: tuple[Walk | None, ...] = field(default=())
+
+    @property
+    def done(self) -> bool:
+        return self.beta >= 1.0
+
+    @property
+    def estimate(self) -> float:
+        """Log evidence, once done."""
+        return self.log_evidence + log_sum_exp(self.log_weights) - float(np.log(len(self.log_weights)))
+
+    @property
+    def ancestor_shares(self) -> Floats:
+        """Share of the weight that descends from each surviving ancestor."""
+        weights = np.exp(self.log_weights - log_sum_exp(self.log_weights))
+        return np.bincount(np.unique(self.ancestors, return_inverse=True)[1].ravel(), weights=weights).astype(np.float64)
+
+    @property
+    def variance(self) -> float:
+        """Estimated variance of the evidence relative to its square, from the genealogy alone (Lee and Whiteley 2018)."""
+        n, drawn = self.size, len(self.first)
+        resamplings = sum(stage.resampled for stage in self.stages)
+        apart = 1.0 - float(np.square(self.ancestor_shares).sum())
+        estimate = 1.0 - drawn / (drawn - 1.0) * (n / (n - 1.0)) ** resamplings * apart
+        later = max((1.0 / stage.effective - 1.0 / n for stage in self.stages[1:]), default=0.0)
+        return max(estimate, self.drawn_variance + later)
+
+    @property
+    def std_error(self) -> float:
+        """Standard error of the log evidence by `variance`."""
+        return float(np.sqrt(self.variance))
+
+    @property
+    def found(self) -> Ladder:
+        """The ladder that this bridge went over."""
+        return Ladder(tuple(stage.beta for stage in self.stages), self.walks)
+
+    @property
+    def n_ancestors(self) -> int:
+        return len(np.unique(self.ancestors))
+
+
+def log_posterior(proposal: Proposal, particles: Particles) -> Floats:
+    """Log of likelihood times prior."""
+    target = proposal.target
+    lengths = target.log_length_prior(particles.lengths, particles.tops)
+    return particles.log_likelihood + lengths + target.log_topology_prior + target.log_parameter_prior(particles.z)
+
+
+def initialise(
+    proposal: Proposal, n: int, seed: tuple[int, ...], oversampling: int = 1, ladder: Ladder | None = None, threads: int = 1
+) -> Bridge:
+    """`oversampling` draws from the proposal for each of n particles."""
+    drawn = n * oversampling
+    children, lengths, tops, z = proposal.sample(drawn, [*seed, 0], threads)
+    empty = np.zeros(drawn)
+    particles = _moved(proposal, Particles(children, lengths, tops, z, empty, empty), 0.0, None, seed, 0, threads)[0]
+    first = log_posterior(proposal, particles) - particles.log_proposal
+    return Bridge(seed, n, particles, np.zeros(drawn), np.arange(drawn), ladder, first)
+
+
+def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: float = 0.9, threads: int = 1) -> Bridge:
+    """One temperature further: weigh, resample if fewer than half of the particles count, move."""
+    k, n = len(state.stages), state.size
+    gain = state.first if k == 0 else log_posterior(proposal, state.particles) - state.particles.log_proposal
+    if state.ladder:
+        beta = state.ladder.betas[k]
+    elif k == 0 and len(gain) > n:
+        beta = furthest(gain, min(2.0 * n, len(gain) / 2))
+    else:
+        beta = next_beta(state.beta, gain, state.log_weights, conditional_size)
+    log_weights = state.log_weights + (beta - state.beta) * gain
+    particles, ancestors, log_evidence = state.particles, state.ancestors, state.log_evidence
+    effective = effective_sample_size(log_weights)
+    drawn_variance = 1.0 / effective - 1.0 / len(gain) if k == 0 else state.drawn_variance
+    resampled = len(gain) > n or effective < 0.5 * n
+    if resampled:
+        total = log_sum_exp(log_weights)
+        uniform = np.random.default_rng([*state.seed, 1, k]).random()
+        chosen = systematic(np.exp(log_weights - total), n, uniform)
+        particles, ancestors = particles.take(chosen), ancestors[chosen]
+        log_evidence += total - float(np.log(len(gain)))
+        log_weights = np.zeros(n)
+    walk = state.ladder.walks[k] if state.ladder else walk_of(particles.z, normalised(log_weights))
+    seed = (*state.seed, 2, k)
+    particles, walk_rate = walked(proposal, particles, beta, walk, moves.walks, seed, threads)
+    particles, rates = _moved(proposal, particles, beta, moves, seed, 1, threads)
+    stage = Stage(beta, float(effective), bool(resampled), (*rates, walk_rate))
+    return replace(
+        state, particles=particles, log_weights=log_weights, ancestors=ancestors, beta=beta, log_evidence=log_evidence,
+        drawn_variance=float(drawn_variance), stages=(*state.stages, stage), walks=(*state.walks, walk),
+    )  # fmt: skip
+
+
+def furthest(gain: Floats, wanted: float) -> float:
+    """The furthest temperature at which draws are still worth `wanted` (bisection)."""
+    low, high = 0.0, LEAP
+    if effective_sample_size(LEAP * gain) >= wanted:
+        return LEAP
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if effective_sample_size(middle * gain) >= wanted else (low, middle)
+    return max(low, 1e-9)
+
+
+def swept(
+    proposal: Proposal, particles: Particles, moves: Moves, walk: Walk | None, seed: tuple[int, ...], threads: int = 1
+) -> Particles:
+    """Particles after one more round of moves that leave the posterior itself invariant."""
+    particles, _ = walked(proposal, particles, 1.0, walk, moves.walks, seed, threads)
+    return _moved(proposal, particles, 1.0, moves, seed, 1, threads)[0]
+
+
+def next_beta(beta: float, gain: Floats, log_weights: Floats, wanted: float) -> float:
+    """The furthest temperature at which the conditional effective size is still `wanted` of all particles (bisection)."""
+    weights = np.exp(log_weights - log_sum_exp(log_weights))
+
+    def share(new: float) -> float:
+        x = (new - beta) * gain
+        x = np.exp(x - x.max())
+        return float((weights @ x) ** 2 / (weights @ (x * x)))
+
+    if share(1.0) >= wanted:
+        return 1.0
+    low, high = beta, 1.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if share(middle) >= wanted else (low, middle)
+    return max(low, beta + 1e-9)
+
+
+def _moved(
+    proposal: Proposal, particles: Particles, beta: float, moves: Moves | None, seed: tuple[int, ...], stream: int, threads: int
+) -> tuple[Particles, tuple[float, ...]]:
+    """Particles after their moves (or as they are, evaluated, without `moves`), and the share accepted of each kind."""
+    target = proposal.target
+    children, lengths, tops = particles.children.copy(), particles.lengths.copy(), particles.tops.copy()
+    n = len(particles)
+    shared = not target.n_parameters
+    family = target.family(particles.z[:1] if shared else particles.z)
+    points = np.zeros(n, dtype=np.int64) if shared else np.arange(n)
+    likelihood, density = np.empty(n), np.empty(n)
+    pieces = chunks(n, PIECE)
+    counts = np.zeros((len(pieces), sweep.N_COUNTS, 2))
+    regrafts, tours, stretch = (moves.regrafts, moves.tours, moves.stretch) if moves else (0, 0, 0.0)
+
+    def work(i: int) -> None:
+        part = pieces[i]
+        rng = np.random.default_rng([*seed, stream, i])
+        sweep.move(
+            family, points[part], target.data, proposal.trees, proposal.keys, beta, target.prior_numbers,
+            regrafts, tours, stretch, children[part], lengths[part], tops[part], rng, likelihood[part], density[part], counts[i],
+        )  # fmt: skip
+
+    map_threads(work, list(range(len(pieces))), threads)
+    density = density + proposal.parameters.log_density(particles.z)
+    total = counts.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        rates = tuple((total[:, 0] / np.maximum(total[:, 1], 1.0)).tolist())
+    return Particles(children, lengths, tops, particles.z, likelihood, density), rates

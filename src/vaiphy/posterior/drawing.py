@@ -1,0 +1,176 @@
+"""The sample that is reported: bridges from one frozen proposal over one frozen ladder, and the trees at their ends."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.kernels import clades
+from vaiphy.posterior import bridge
+from vaiphy.posterior.bridge import Bridge, Ladder, Particles
+from vaiphy.posterior.proposal import Proposal, clade_keys, fit
+from vaiphy.posterior.settings import Settings
+from vaiphy.weights import asdsf, log_sum_exp, normalised
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A finished bridge, and its particles after each of some more sweeps at the posterior (particles[0] as it ended).
+
+    `log_weights` belong to the particles, which keep their places; `shares`: of the weight, by surviving ancestor.
+    """
+
+    log_evidence: float
+    variance: float
+    n_ancestors: int
+    shares: Floats
+    effective: tuple[float, ...]
+    accepted: tuple[float, ...]
+    first: Floats
+    log_weights: Floats
+    particles: tuple[Particles, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """The final sample on its way. `pilots`: temperatures that each pilot needed, the proposal being refitted between them."""
+
+    proposal: Proposal
+    from_prior: bool
+    pilots: tuple[int, ...] = ()
+    ladder: Ladder | None = None
+    n_particles: int = 0
+    bridge: Bridge | None = None
+    swept: tuple[Particles, ...] = ()
+    drawn: tuple[Drawn, ...] = ()
+
+    @property
+    def log_estimates(self) -> Floats:
+        return np.array([one.log_evidence for one in self.drawn])
+
+
+def advance(drawing: Drawing, settings: Settings, seed: int, threads: int) -> Drawing:
+    """One step: particles drawn, one temperature further, one sweep more, or a bridge put away."""
+    now, pilot = drawing.bridge, drawing.ladder is None
+    if now is None:
+        n = settings.pilot_particles * 2 ** len(drawing.pilots) if pilot else drawing.n_particles
+        key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, len(drawing.drawn), 0)
+        return replace(
+            drawing, bridge=bridge.initialise(drawing.proposal, n, key, settings.oversampling, drawing.ladder, threads)
+        )
+    if not now.done:
+        return replace(drawing, bridge=bridge.step(now, drawing.proposal, settings.moves, settings.pilot_size, threads))
+    if pilot:
+        pilots = (*drawing.pilots, len(now.stages))
+        if not drawing.from_prior and _worth_refitting(pilots, settings):
+            p = now.particles
+            target, weights = drawing.proposal.target, normalised(now.log_weights)
+            refitted = fit(target, p.children, p.lengths, p.tops, p.z, weights, settings.fitting)
+            return replace(drawing, proposal=refitted, pilots=pilots, bridge=None)
+        n = _n_particles(now, settings)
+        return replace(drawing, ladder=now.found, n_particles=n, pilots=pilots, bridge=None)
+    swept = drawing.swept or (now.particles,)
+    if len(swept) <= n_sweeps(drawing, settings):
+        last = drawing.ladder.walks[-1] if drawing.ladder else None
+        more = bridge.swept(drawing.proposal, swept[-1], settings.moves, last, (*now.seed, 3, len(swept)), threads)
+        return replace(drawing, swept=(*swept, more))
+    rates = np.mean([stage.accepted for stage in now.stages], axis=0)
+    effective = tuple(stage.effective for stage in now.stages)
+    one = Drawn(
+        now.estimate, now.variance, now.n_ancestors, now.ancestor_shares, effective, tuple(rates.tolist()), now.first,
+        now.log_weights, swept,
+    )  # fmt: skip
+    return replace(drawing, bridge=None, swept=(), drawn=(*drawing.drawn, one))
+
+
+def _worth_refitting(pilots: tuple[int, ...], settings: Settings) -> bool:
+    """Whether a proposal fitted to the pilot's particles promises a shorter bridge: not if it is short, or was no use before."""
+    if pilots[-1] <= settings.short or len(pilots) > settings.max_refits:
+        return False
+    return len(pilots) < 2 or pilots[-1] < settings.shorter * pilots[-2]
+
+
+def n_sweeps(drawing: Drawing, settings: Settings) -> int:
+    """Sweeps at the end of each bridge: a fixed share of its cost."""
+    return int(np.ceil(settings.sweep_share * len(drawing.ladder.betas))) if drawing.ladder else 0
+
+
+def _n_particles(pilot: Bridge, settings: Settings) -> int:
+    """As many particles as make accuracy and effective size likely to be reached with one bridge for each replicate."""
+    for_evidence = pilot.variance * pilot.size / (settings.accuracy**2 * settings.replicates)
+    worth = 1.0 / float(np.square(pilot.ancestor_shares).sum()) / pilot.size
+    for_trees = settings.min_effective / worth / settings.replicates
+    wanted = 8 * np.ceil(max(for_evidence, for_trees) / 8)
+    return int(np.clip(wanted, settings.min_particles, settings.max_particles))
+
+
+def evidence(drawing: Drawing) -> tuple[float, float]:
+    """Log of the mean of the bridges' estimates, and its standard error.
+
+    The error combines the scatter of the bridges with what their genealogies say; the larger counts if they disagree.
+    """
+    estimates = drawing.log_estimates
+    n = len(estimates)
+    pooled = log_sum_exp(estimates) - float(np.log(n))
+    within = float(np.mean([one.variance for one in drawing.drawn]))
+    if n < 2:
+        return pooled, float(np.sqrt(within))
+    between = float(np.var(np.exp(estimates - pooled), ddof=1))
+    freedom = 8.0
+    blended = (freedom * within + (n - 1) * between) / (freedom + n - 1)
+    return pooled, float(np.sqrt(max(blended, between if between > 4.0 * within else 0.0) / n))
+
+
+def log_weights(drawing: Drawing) -> Floats:
+    """Normalised log-weights of all particles of all bridges (of each sweep the same, together counted once)."""
+    total = np.concatenate([one.log_weights - np.log(len(one.log_weights)) for one in drawing.drawn])
+    offset = np.concatenate([np.full(len(one.log_weights), one.log_evidence - _inner(one)) for one in drawing.drawn])
+    total = total + offset
+    return total - log_sum_exp(total)
+
+
+def _inner(one: Drawn) -> float:
+    """Log of the mean weight since the last resampling: what is already part of the bridge's evidence."""
+    return log_sum_exp(one.log_weights) - float(np.log(len(one.log_weights)))
+
+
+def effective_trees(drawing: Drawing) -> float:
+    """Effective number of independent draws that the particles descend from, all bridges together."""
+    estimates = drawing.log_estimates
+    share = np.exp(estimates - log_sum_exp(estimates))
+    return 1.0 / sum(float(np.square(s * one.shares).sum()) for s, one in zip(share, drawing.drawn))
+
+
+def mean_bridged(drawing: Drawing) -> float:
+    """Mean log-weight of a bridged particle: the lower bound that a single one gives, on average."""
+    values = [one.log_evidence + float(np.mean(one.log_weights)) - _inner(one) for one in drawing.drawn]
+    return float(np.mean(values))
+
+
+def split_deviation(drawing: Drawing) -> float:
+    """Average standard deviation of split frequencies between two halves of the bridges, each weighed by its evidence."""
+    if len(drawing.drawn) < 2:
+        return float("nan")
+    n = drawing.proposal.target.n_taxa
+    keys, values = clade_keys(n), []
+    names = []
+    for one in drawing.drawn:
+        own = normalised(one.log_weights) * np.exp(one.log_evidence - drawing.log_estimates.max()) / len(one.particles)
+        for particles in one.particles:
+            identity = np.empty((len(own), 2 * n - 2), dtype=np.uint64)
+            clades.vertex_identities(particles.children, particles.tops, keys, identity)
+            names.append(identity[:, n:].ravel())
+            values.append(np.repeat(own, n - 2))
+    half = np.concatenate(
+        [np.full(len(one.particles) * len(one.log_weights) * (n - 2), b % 2) for b, one in enumerate(drawing.drawn)]
+    )
+    weights = np.concatenate(values)
+    found, which = np.unique(np.concatenate(names), return_inverse=True)
+    support = []
+    for side in range(2):
+        mass = np.bincount(which.ravel(), weights=np.where(half == side, weights, 0.0), minlength=len(found))
+        support.append(mass / mass.max())  # all taxa but the first are a clade of every tree
+    both = np.stack(support)
+    return asdsf(both[:, both.min(axis=0) < 1.0 - 1e-12]) if n > 3 else 0.0

@@ -1,0 +1,82 @@
+"""One replicate's way to a proposal: bridge to the posterior, refit, bridge again, until the bridge is as short as it gets."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vaiphy.posterior import bridge
+from vaiphy.posterior.bridge import Bridge
+from vaiphy.posterior.proposal import Fitting, Proposal, fit
+from vaiphy.posterior.settings import Settings
+from vaiphy.posterior.starts import GivenTrees, start
+from vaiphy.target import Target
+from vaiphy.weights import normalised
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round of learning found: its log evidence with a standard error, stages, and ancestors that survived."""
+
+    log_evidence: float
+    std_error: float
+    n_stages: int
+    n_ancestors: int
+
+
+@dataclass(frozen=True, eq=False)
+class Replicate:
+    """A search of its own: the proposal it has, the bridge it is on (None between rounds), and what its rounds found."""
+
+    index: int
+    kind: str
+    proposal: Proposal
+    bridge: Bridge | None = None
+    rounds: tuple[Round, ...] = ()
+    ready: bool = False
+
+
+def begin(target: Target, settings: Settings, seed: int, index: int, given: GivenTrees | None = None) -> Replicate:
+    kind = settings.kinds[index % len(settings.kinds)]
+    return Replicate(index, kind, start(target, kind, np.random.default_rng([seed, 0, index]), given))
+
+
+def advance(replicate: Replicate, settings: Settings, seed: int, threads: int) -> Replicate:
+    """One step: particles drawn, one temperature further, or the end of a round."""
+    now = replicate.bridge
+    k = len(replicate.rounds)
+    if now is None:
+        # Picking the best of many draws from the prior would only narrow the search.
+        oversampling = settings.oversampling if k else 1
+        key = (seed, 1, replicate.index, k)
+        drawn = bridge.initialise(replicate.proposal, settings.learn_particles, key, oversampling, threads=threads)
+        return replace(replicate, bridge=drawn)
+    if not now.done:
+        size, moves = (settings.refine_size, settings.moves) if k else (settings.learn_size, settings.learn_moves)
+        return replace(replicate, bridge=bridge.step(now, replicate.proposal, moves, size, threads))
+    rounds = (*replicate.rounds, Round(now.estimate, now.std_error, len(now.stages), now.n_ancestors))
+    if enough(rounds, settings):
+        return replace(replicate, rounds=rounds, ready=True)
+    proposal = refitted((replicate,), replicate.proposal.target, settings.fitting)
+    return replace(replicate, proposal=proposal, bridge=None, rounds=rounds)
+
+
+def enough(rounds: tuple[Round, ...], settings: Settings) -> bool:
+    """Whether another round would hardly be shorter. The first refitted round is compared with none: its ladder is finer."""
+    if len(rounds) < settings.min_rounds:
+        return False
+    if len(rounds) >= settings.max_rounds:
+        return True
+    last = rounds[-1]
+    return last.n_ancestors >= settings.learn_particles // 4 or (
+        len(rounds) > 2 and last.n_stages >= settings.shorter * rounds[-2].n_stages
+    )
+
+
+def refitted(replicates: tuple[Replicate, ...], target: Target, fitting: Fitting) -> Proposal:
+    """The proposal fitted to the particles of all replicates' bridges, each replicate weighed by the evidence it found."""
+    bridges = [r.bridge for r in replicates if r.bridge is not None and r.bridge.done]
+    share = normalised(np.array([b.estimate for b in bridges]))
+    weights = np.concatenate([s * normalised(b.log_weights) for s, b in zip(share, bridges)])
+    parts = (np.concatenate([getattr(b.particles, name) for b in bridges]) for name in ("children", "lengths", "tops", "z"))
+    children, lengths, tops, z = parts
+    return fit(target, children, lengths, tops, z, weights, fitting)

@@ -1,0 +1,316 @@
+"""What a bridge starts from: a distribution of trees, lengths and parameters that can be drawn from and evaluated exactly.
+
+Trees and lengths: `kernels.clades` (each clade split given the clade it is part of, a Gamma for each branch). Parameters: a
+Student t around the learned mean, mixed with a share of the prior. All are fitted to weighted trees; nothing learned at all is
+the prior.
+"""
+
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from vaiphy.kernels import clades
+from vaiphy.kernels.binary import taxon_keys
+from vaiphy.parallel import chunks, map_threads
+from vaiphy.target import Target
+from vaiphy.trees.counts import log_n_rooted
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: No Gamma of a length is wider: below, the part of it that lies under the least length would count.
+LEAST_SHAPE = 0.6
+#: Trees drawn or evaluated in one piece of work.
+PIECE = 64
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How a proposal is fitted to weighted trees.
+
+    `floor`: share of each clade's probability kept for splits not seen. `pseudo`: draws' worth of a wide Gamma in each length's
+    shape (in a context: of the clade's Gamma); `context_pseudo`: draws' worth of the clade's splits in a context's. `widening`:
+    factor on the shapes (below one: wider than what was seen). `least_draws`: with fewer effective draws a clade or context has
+    no Gamma of its own. `most_shape`: no Gamma is narrower. `t_freedom`, `prior_share`: the parameters' Student t and the share
+    of the prior mixed into it; `covariance_pseudo`: draws' worth of a diagonal in its covariance.
+    """
+
+    floor: float = 0.005
+    pseudo: float = 10.0
+    context_pseudo: float = 3.0
+    widening: float = 0.9
+    least_draws: float = 3.0
+    most_shape: float = 300.0
+    t_freedom: float = 6.0
+    prior_share: float = 0.05
+    covariance_pseudo: float = 10.0
+
+
+DEFAULT = Fitting()
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Distribution of z: (1 - prior share) Student t + prior share * prior. Without `mean` it is the prior."""
+
+    target: Target
+    mean: Floats | None = None
+    factor: Floats | None = None
+    freedom: float = 6.0
+    prior_share: float = 0.05
+
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        z = self.target.draw_parameters(n, rng)
+        if self.mean is None or self.factor is None or not z.shape[1]:
+            return z
+        learned = rng.random(n) >= self.prior_share
+        normal = rng.standard_normal(z.shape)
+        spread = np.sqrt(self.freedom / rng.chisquare(self.freedom, size=(n, 1)))
+        z[learned] = (self.mean + spread * normal @ self.factor.T)[learned]
+        return z
+
+    def log_density(self, z: Floats) -> Floats:
+        prior = self.target.log_parameter_prior(z)
+        if self.mean is None or self.factor is None or not z.shape[1]:
+            return prior
+        d, v = z.shape[1], self.freedom
+        scaled = np.linalg.solve(self.factor, (z - self.mean).T)
+        log_t = gammaln(0.5 * (v + d)) - gammaln(0.5 * v) - 0.5 * d * log(v * np.pi) - np.log(np.diag(self.factor)).sum()
+        log_t = log_t - 0.5 * (v + d) * np.log1p((scaled**2).sum(axis=0) / v)
+        return np.logaddexp(log(self.prior_share) + prior, np.log1p(-self.prior_share) + log_t)
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    """A distribution of (tree, lengths, parameters)."""
+
+    target: Target
+    trees: clades.Clades
+    draws: clades.Draws
+    parameters: Parameters
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        return clade_keys(self.target.n_taxa)
+
+    def sample(self, n: int, seed: list[int], threads: int = 1) -> tuple[Ints, Floats, Ints, Floats]:
+        """n draws: children (n, n_taxa-2, 2), lengths (n, 2 n_taxa-2), tops (n,), z (n, d)."""
+        size = self.target.n_taxa
+        children, tops = np.empty((n, size - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
+        lengths = np.zeros((n, 2 * size - 2))
+
+        def draw(part: slice) -> None:
+            rng = np.random.default_rng([*seed, part.start])
+            clades.sample(self.trees, self.draws, self.keys, rng, children[part], lengths[part], tops[part])
+
+        map_threads(draw, chunks(n, PIECE), threads)
+        return children, lengths, tops, self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
+
+    def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: int = 1) -> Floats:
+        out = np.empty(len(children))
+
+        def evaluate(part: slice) -> None:
+            clades.log_densities(self.trees, self.keys, children[part], lengths[part], tops[part], out[part])
+
+        map_threads(evaluate, chunks(len(children), PIECE), threads)
+        return out
+
+
+def clade_keys(n_taxa: int) -> NDArray[np.uint64]:
+    """Random keys of the taxa; taxon 0, never below anything, has none."""
+    keys = taxon_keys(n_taxa).copy()
+    keys[0] = 0
+    return keys
+
+
+def prior_proposal(target: Target) -> Proposal:
+    """Topologies and parameters from the prior, lengths from a Gamma as near to the prior as independent Gammas are."""
+    terms = target.length_prior.terms(target.n_taxa)
+    n_branches = 2 * target.n_taxa - 3
+    if terms.power:
+        # gammadir: a branch has the mean E[T] / n_branches; shape below one keeps short and long ones.
+        mean_length = terms.rate and (terms.power + n_branches * terms.alpha_inner) / terms.rate / n_branches
+        shape, rate = LEAST_SHAPE, LEAST_SHAPE / min(max(mean_length, 1e-3), 0.1)
+    else:
+        shape, rate = terms.alpha_outer, terms.rate
+    empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
+    numbers = np.array([shape, rate, shape, rate], dtype=np.float64)
+    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers)
+    draws = clades.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
+    return Proposal(target, trees, draws, Parameters(target))
+
+
+def fit(
+    target: Target, children: Ints, lengths: Floats, tops: Ints, z: Floats, weights: Floats, fitting: Fitting = DEFAULT
+) -> Proposal:
+    """The proposal fitted to weighted trees (weights sum to one)."""
+    kept = weights > 0
+    children, lengths, tops, z, weights = children[kept], lengths[kept], tops[kept], z[kept], weights[kept]
+    effective = 1.0 / np.square(weights).sum()
+    trees, draws = _fit_trees(target, children, lengths, tops, weights, effective, fitting)
+    return Proposal(target, trees, draws, _fit_parameters(target, z, weights, effective, fitting))
+
+
+def _fit_trees(
+    target: Target, children: Ints, lengths: Floats, tops: Ints, weights: Floats, effective: float, fitting: Fitting
+) -> tuple[clades.Clades, clades.Draws]:
+    n, words = target.n_taxa, _words(target.n_taxa)
+    t = len(children)
+    split, sets = np.empty((t, n - 2), dtype=np.uint64), np.empty((t, n - 2, words), dtype=np.uint64)
+    clade, context = np.empty((t, 2 * n - 2), dtype=np.uint64), np.empty((t, 2 * n - 2), dtype=np.uint64)
+    sizes = np.empty((t, n - 2), dtype=np.int64)
+    clades.describe(children, tops, clade_keys(n), split, sets, sizes, clade, context)
+    inner = np.repeat(weights, n - 2) * effective
+    alone = _splits(split.ravel(), clade[:, n:].ravel(), sets.reshape(-1, words), inner)
+    within = _splits(split.ravel(), context[:, n:].ravel(), sets.reshape(-1, words), inner)
+    # Probabilities of splits: of a clade alone, with a floor; in a context, shrunk towards those.
+    size = _sizes(split.ravel(), sizes.ravel(), alone.split)
+    log_trees = _log_trees(n)
+    part = np.bitwise_count(alone.sets).sum(axis=1).astype(np.int64)
+    uniform = np.exp(log_trees[part] + log_trees[size - part] - log_trees[size])
+    by_clade = (1.0 - fitting.floor) * alone.seen / alone.total + fitting.floor * uniform
+    at = np.searchsorted(np.sort(alone.split), within.split)
+    base = by_clade[np.argsort(alone.split)][at]
+    by_context = (within.seen + fitting.context_pseudo * base) / (within.total + fitting.context_pseudo)
+    joint = np.empty(len(within.split), dtype=np.uint64)
+    clades.joint_identities(within.head, within.split, joint)
+    split_key, split_place = _placed(np.concatenate([alone.split, joint]))
+    split_value = np.zeros(len(split_key))
+    split_value[split_place] = np.log(np.concatenate([by_clade, by_context]))
+    # Lengths: a Gamma for every clade and context that was seen often enough.
+    w, b = np.repeat(weights, 2 * n - 3) * effective, lengths[:, 1:].ravel()
+    is_outer = _outer(n, tops).ravel()
+    numbers = np.array([0.8, 1.2 / _mean(b, w, ~is_outer), 0.8, 0.8 / _mean(b, w, is_outer)])
+    alone_gamma = _gammas(clade[:, 1:].ravel(), b, w, None, fitting)
+    context_gamma = _gammas(context[:, 1:].ravel(), b, w, (clade[:, 1:].ravel(), alone_gamma), fitting)
+    # Places: clades and contexts, each with its Gamma, the probability of falling back, and the splits seen there.
+    names = np.concatenate([alone_gamma[0], context_gamma[0]])
+    place_key, place = _placed(names)
+    where = dict(zip(names.tolist(), place.tolist()))
+    place_value = np.zeros((len(place_key), 3))
+    place_value[:, 2] = 1.0
+    place_value[place, :2] = np.concatenate([np.stack(alone_gamma[1:], axis=1), np.stack(context_gamma[1:], axis=1)])
+    first, last = np.zeros(len(place_key), dtype=np.int64), np.zeros(len(place_key), dtype=np.int64)
+    for group, offset in ((alone, 0), (within, len(alone.split))):
+        heads, begins = np.unique(group.head, return_index=True)
+        ends = np.append(begins[1:], len(group.head))
+        places = np.array([where[head] for head in heads.tolist()], dtype=np.int64)
+        first[places], last[places] = begins + offset, ends + offset
+        total = group.total[begins]
+        pseudo = fitting.context_pseudo
+        place_value[places, 2] = log(fitting.floor) if group is alone else np.log(pseudo / (total + pseudo))
+    law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers)
+    child = np.ascontiguousarray(np.concatenate([alone.sets, within.sets]))
+    return law, clades.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
+
+
+class _Splits(NamedTuple):
+    """Distinct (place, split) pairs, sorted by place: counts of the split and of its place, and running probabilities."""
+
+    head: NDArray[np.uint64]
+    split: NDArray[np.uint64]
+    sets: NDArray[np.uint64]
+    seen: Floats
+    total: Floats
+    cumulative: Floats
+
+
+def _splits(split: NDArray, head: NDArray, sets: NDArray, weights: Floats) -> _Splits:
+    joint = np.empty(len(split), dtype=np.uint64)
+    clades.joint_identities(head, split, joint)
+    _, first, which = np.unique(joint, return_index=True, return_inverse=True)
+    count = np.bincount(which.ravel(), weights=weights).astype(np.float64)
+    order = np.argsort(head[first], kind="stable")
+    first, count = first[order], count[order]
+    _, begins, sizes = np.unique(head[first], return_index=True, return_counts=True)
+    total = np.repeat(np.add.reduceat(count, begins), sizes)
+    cumulative = np.cumsum(count / total)
+    cumulative -= np.repeat(np.concatenate([[0.0], cumulative[begins[1:] - 1]]), sizes)
+    return _Splits(head[first], split[first], sets[first], count, total, cumulative)
+
+
+def _sizes(split: NDArray, sizes: Ints, wanted: NDArray) -> Ints:
+    """Number of taxa of the clade that each of the wanted splits divides."""
+    names, first = np.unique(split, return_index=True)
+    return sizes[first][np.searchsorted(names, wanted)]
+
+
+def _gammas(
+    names: NDArray, lengths: Floats, weights: Floats, within: tuple[NDArray, tuple] | None, fitting: Fitting
+) -> tuple[NDArray, Floats, Floats]:
+    """(distinct names, shapes, rates) of the Gammas of lengths with the same name; shape 0 where too few were seen.
+
+    Shapes are shrunk towards 1 or, in contexts, towards the clade's own Gamma (`within`: clade of each length, its Gammas).
+    """
+    found, first, which = np.unique(names, return_index=True, return_inverse=True)
+    which = which.ravel()
+    seen = np.bincount(which, weights=weights)
+    mean = np.bincount(which, weights=weights * lengths) / seen
+    variance = np.bincount(which, weights=weights * (lengths - mean[which]) ** 2) / seen
+    shape = np.clip(fitting.widening * mean**2 / np.maximum(variance, 1e-12 * mean**2), LEAST_SHAPE, fitting.most_shape)
+    trust = seen / (seen + fitting.pseudo)
+    base, base_mean = np.ones(len(found)), mean
+    if within is not None:
+        clade, (clade_names, clade_shape, clade_rate) = within
+        at = np.searchsorted(clade_names, clade[first])
+        known = clade_shape[at] > 0.0
+        base = np.where(known, clade_shape[at], 1.0)
+        base_mean = np.where(known, base / np.where(known, clade_rate[at], 1.0), mean)
+    shape = np.exp(trust * np.log(shape) + (1.0 - trust) * np.log(base))
+    mean = np.exp(trust * np.log(mean) + (1.0 - trust) * np.log(base_mean))
+    return found, np.where(seen >= fitting.least_draws, shape, 0.0), shape / mean
+
+
+def _outer(n: int, tops: Ints) -> NDArray[np.bool_]:
+    """Which branches 1 .. 2n-3 of each tree end in a taxon."""
+    outer = np.zeros((len(tops), 2 * n - 3), dtype=bool)
+    outer[:, : n - 1] = True
+    outer[np.arange(len(tops)), tops - 1] = True
+    return outer
+
+
+def _placed(keys: NDArray) -> tuple[NDArray, Ints]:
+    """An open-addressing table at most half full, and where each key went."""
+    size = 4
+    while size < 2 * len(keys):
+        size *= 2
+    table, place = np.zeros(size, dtype=np.uint64), np.empty(len(keys), dtype=np.int64)
+    clades.place_all(np.ascontiguousarray(keys), table, place)
+    return table, place
+
+
+def _fit_parameters(target: Target, z: Floats, weights: Floats, effective: float, fitting: Fitting) -> Parameters:
+    if not target.n_parameters:
+        return Parameters(target)
+    mean, factor = moments(z, weights, effective, fitting.covariance_pseudo)
+    # A Student t with the same covariance is narrower at its centre.
+    shrink = np.sqrt((fitting.t_freedom - 2.0) / fitting.t_freedom) * 1.1
+    return Parameters(target, mean, factor * shrink, fitting.t_freedom, fitting.prior_share)
+
+
+def moments(z: Floats, weights: Floats, effective: float, pseudo: float) -> tuple[Floats, NDArray]:
+    """Weighted mean of z and a Cholesky factor of its covariance, shrunk towards its diagonal."""
+    mean = weights @ z
+    centred = z - mean
+    covariance = (weights[:, None] * centred).T @ centred
+    trust = effective / (effective + pseudo)
+    diagonal = np.diag(np.maximum(np.diag(covariance), 1e-6))
+    return mean, np.linalg.cholesky(trust * covariance + (1.0 - trust) * diagonal + 1e-9 * diagonal)
+
+
+def _mean(values: Floats, weights: Floats, chosen: NDArray[np.bool_]) -> float:
+    if not chosen.any():
+        return float(np.average(values, weights=weights))
+    return max(float(np.average(values[chosen], weights=weights[chosen])), 1e-6)
+
+
+def _log_trees(n_taxa: int) -> Floats:
+    return np.array([0.0, *(log_n_rooted(k) for k in range(1, n_taxa + 1))])
+
+
+def _words(n_taxa: int) -> int:
+    return (n_taxa + 63) // 64

@@ -1,0 +1,52 @@
+"""All numbers that the sampler is tuned by, in one place; they are recorded with the result."""
+
+from dataclasses import dataclass, field
+
+from vaiphy.posterior.bridge import Moves
+from vaiphy.posterior.proposal import Fitting
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked for, and how it is gone about.
+
+    Asked for: `accuracy`, the standard error of the log evidence; `min_effective`, the effective number of sampled trees;
+    `max_deviation`, the average standard deviation of split frequencies between the bridges; `replicates`, searches of their
+    own and the least number of final bridges.
+
+    Everywhere: `oversampling`, draws from the proposal for each particle.
+
+    Learning: `kinds` of starts, dealt out to the replicates in turn; `learn_particles`, and `learn_size`, the conditional
+    effective size by which their ladders are found (coarsely: only a proposal is wanted); rounds of bridging and refitting end
+    when a round no longer needs fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
+
+    Drawing: the pooled proposal's ladder is found by `pilot_particles` at `pilot_size`; while it has more than `short`
+    temperatures the proposal is refitted to the pilot's particles and tried with twice as many, up to `max_refits` times, as long
+    as that makes it shorter. The number of particles of a final bridge follows from the variance seen there, between
+    `min_particles` and `max_particles`; at the end of each bridge more sweeps add trees, `sweep_share` times as many as it has
+    temperatures; no more than `max_bridges` bridges are made.
+    """
+
+    replicates: int = 4
+    accuracy: float = 0.05
+    min_effective: float = 1500.0
+    max_deviation: float = 0.01
+    oversampling: int = 25
+    kinds: tuple[str, ...] = ("prior",)
+    learn_particles: int = 64
+    learn_size: float = 0.5
+    learn_moves: Moves = field(default_factory=lambda: Moves(regrafts=2))
+    refine_size: float = 0.7
+    min_rounds: int = 2
+    max_rounds: int = 6
+    shorter: float = 0.8
+    pilot_particles: int = 128
+    pilot_size: float = 0.9
+    short: int = 5
+    max_refits: int = 3
+    min_particles: int = 192
+    max_particles: int = 2048
+    moves: Moves = field(default_factory=Moves)
+    sweep_share: float = 0.25
+    max_bridges: int = 32
+    fitting: Fitting = field(default_factory=Fitting)

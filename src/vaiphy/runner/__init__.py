@@ -1,0 +1,1 @@
+"""From settings to a finished analysis: steps, checkpoints, the log, and `vaiphy.run` itself."""

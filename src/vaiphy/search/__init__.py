@@ -1,0 +1,1 @@
+"""Finding good trees: starting trees, rearrangements, hill climbing."""

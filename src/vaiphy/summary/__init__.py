@@ -1,0 +1,1 @@
+"""What samples and data amount to: support, consensus trees, credible sets, ancestral states, evidence from weights."""

@@ -1,0 +1,11 @@
+"""VaiPhy: a variational distribution over trees, branch lengths and ancestral sequences, by coordinate ascent (Alg. 1).
+
+`fit` runs the iterations; `initialise` and `step` are one start and one iteration, for those who run them themselves.
+"""
+
+from vaiphy.vi.fits import Fit, align, fit
+from vaiphy.vi.settings import Settings
+from vaiphy.vi.steps import Info, State, initialise, step
+from vaiphy.vi.updates import columns
+
+__all__ = ["Fit", "Info", "Settings", "State", "align", "columns", "fit", "initialise", "step"]
