@@ -50,11 +50,12 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 @_option("--time-limit", type=Duration(), group=EVERYDAY, help="Stop after this time (90s, 10m, 2h) with the best answer so far.")
 @_option(
     "--method",
-    type=click.Choice(["posterior", "vaiphy", "phi-csmc", "csmc"]),
+    type=click.Choice(["posterior", "vaiphy", "phi-csmc", "csmc", "vbpi"]),
     default="posterior",
     show_default=True,
     group=METHOD,
-    help="posterior: evidence and posterior over unrooted binary trees. The others: the methods of the VaiPhy paper.",
+    help="posterior: evidence and posterior over unrooted binary trees. The others: the VaiPhy paper's "
+    "methods, and VBPI, which it compares them with.",
 )
 @_option(
     "--replicates",
@@ -121,14 +122,32 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     type=setting("iterations", whole=True),
     metavar="N",
     group=METHOD,
-    help="Iterations of the method vaiphy, at least 1.",
+    help="Iterations of the methods vaiphy and vbpi, at least 1.",
 )
 @_option(
     "--particles",
     type=setting("particles", whole=True),
     metavar="N",
     group=METHOD,
-    help="Particles of the methods phi-csmc and csmc, at least 2.",
+    help="Particles of the methods phi-csmc and csmc, samples of the bound of vbpi; at least 2.",
+)
+@_option(
+    "--proposal",
+    type=click.Choice(["guided", "pairwise", "paper", "authors"]),
+    group=METHOD,
+    help="How the method phi-csmc proposes trees; authors: as the authors of the paper ran it.  [default: guided]",
+)
+@_option(
+    "--flow",
+    type=click.Choice(["none", "planar", "realnvp"]),
+    group=METHOD,
+    help="Flow over branch lengths of the method vbpi.  [default: realnvp]",
+)
+@_option(
+    "--base",
+    type=click.Choice(["lognormal", "jc"]),
+    group=METHOD,
+    help="Branch lengths that the flow of vbpi starts from: log-normal, or the JC sampler's.  [default: lognormal]",
 )
 @_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log evidence 0).")
 @_option(
@@ -178,6 +197,9 @@ def run(
     tree_law: str | None,
     iterations: int | None,
     particles: int | None,
+    proposal: str | None,
+    flow: str | None,
+    base: str | None,
     prior_only: bool,
     format_: str | None,
     matchchar: str | None,
@@ -228,6 +250,9 @@ def run(
                 tree_law=tree_law,
                 iterations=iterations,
                 particles=particles,
+                proposal=proposal,
+                flow=flow,
+                base=base,
                 prior_only=prior_only,
                 format=format_,
                 matchchar=matchchar,

@@ -1,7 +1,7 @@
 """Combinatorial sequential Monte Carlo: the evidence of binary trees, without bias, and weighted trees.
 
 `run` and `estimate` are what users call; `engine` is the algorithm, `targets` what is estimated, and one file each: `vanilla`,
-`support` and `jc_mixture` (the paper's phi-CSMC), `pairwise`, `guided` (what is recommended, made by `pilots` and `guide`).
+`support` and `jc_mixture` (the paper's phi-CSMC), `authors` (as its authors ran it), `pairwise`, `guided` (what is recommended, made by `pilots` and `guide`).
 """
 
 from vaiphy.csmc.effort import Effort

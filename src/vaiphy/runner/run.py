@@ -60,6 +60,9 @@ def run(
     tree_law: str | None = None,
     iterations: int | None = None,
     particles: int | None = None,
+    proposal: str | None = None,
+    flow: str | None = None,
+    base: str | None = None,
     prior_only: bool = False,
     outgroup: Sequence[str] = (),
     format: str | None = None,
@@ -84,7 +87,8 @@ def run(
     taken. `length_prior` is "exp(RATE)" or "gammadir(aT,bT,a,c)"; `prior_rate` is short for the former. `partition` is a
     partition file (RAxML or NEXUS) or the name of a charpartition in the alignment's own file; each part has its own model
     (`model` where it names none) and, with `part_rates` "free", its own rate. `prior_only` leaves the data out and samples the
-    prior. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names` gives the taxa names that every
+    prior. `proposal` is that of the method phi-csmc ("guided", "pairwise", "paper", "authors"), `flow` ("none", "planar",
+    "realnvp") and `base` ("lognormal", "jc") are those of the method vbpi. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names` gives the taxa names that every
     program reads; PREFIX.names.tsv is the table.
 
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
@@ -95,7 +99,7 @@ def run(
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise InputError(f"the time limit must be a positive number of seconds, not {time_limit}")
     listener = listener or Listener()
-    base = None if prefix is None else Path(prefix)
+    stem = None if prefix is None else Path(prefix)
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
     names: tuple[str, ...] = ()
     if safe_names:
@@ -113,10 +117,10 @@ def run(
     parts = partition_lines(alignment, data, partition, model) if method == "posterior" or partition is not None else ()
     patterns = compress(data)
     with ExitStack() as stack:
-        if base is not None:
-            base.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(base))
-        saved = None if base is None or redo else load_saved(base)
+        if stem is not None:
+            stem.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(stem))
+        saved = None if stem is None or redo else load_saved(stem)
         settings = Settings(
             seed=_choose_seed(seed, saved),
             method=method,
@@ -127,6 +131,9 @@ def run(
             tree_law=tree_law,
             iterations=iterations,
             particles=particles,
+            proposal=proposal,
+            flow=flow,
+            base=base,
             prior_only=prior_only,
             outgroup=tuple(outgroup),
             n_trees=n_trees,
@@ -136,14 +143,14 @@ def run(
         settings = resolved(settings, patterns, data.source)
         if saved is not None:
             check_saved(saved, settings, data.source, content)
-        log = stack.enter_context(RunLog(None if base is None else with_suffix(base, ".log"), saved is not None))
+        log = stack.enter_context(RunLog(None if stem is None else with_suffix(stem, ".log"), saved is not None))
         say = log.tee(listener.say)
         command = command or f"vaiphy.run({data.source!r}, seed={settings.seed})"
         if seed is None and "seed" not in command:
             command += f" --seed {settings.seed}"
         provenance = Provenance(__version__, command, data.source, data.sha256 or content, threads or available_threads())
         _introduce(say, settings, provenance, patterns, data, saved)
-        session = _Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
+        session = _Session(stem, settings, provenance, patterns, tuple(data.warnings), content, names)
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
         stopped = run_steps(
             patterns,
@@ -152,11 +159,11 @@ def run(
             state=None if saved is None else saved.group("run/"),
             timings={} if saved is None else saved.header["timings"],
             time_limit=time_limit,
-            save=None if base is None else session.save,
+            save=None if stem is None else session.save,
             tell=log.progress(listener.progress),
         )
         analysis = session.analysis(stopped.outcome, stopped.complete, stopped.timings)
-        if base is not None:
+        if stem is not None:
             main = analysis.estimate
             listener.progress(Progress("files", 1.0, main.log_evidence, main.std_error, "summaries and files"))
             try:
