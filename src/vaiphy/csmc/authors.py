@@ -1,8 +1,8 @@
 """phi-CSMC as the paper's authors ran it, which is not quite what the paper describes.
 
-Their SLANTIS returns the maximum spanning tree and nothing else, so all trees that mergers and branch lengths are learned from are
-one tree. It is resolved to a binary tree before its splits are counted, mergers go by those counts plus 1e-10, three roots are
-joined at once at the end, every subtree of m taxa has the prior 1/(2m-3)!!, and particles are resampled (multinomially) after
+Their SLANTIS returns the maximum spanning tree and nothing else, so all trees that mergers and branch lengths are learned from
+are one tree. It is resolved to a binary tree before its splits are counted, mergers go by those counts plus 1e-10, three roots
+are joined at once at the end, every subtree of m taxa has the prior 1/(2m-3)!!, and particles are resampled (multinomially) after
 every rank but the last.
 
 Done so, Z-hat is an unbiased estimate of the evidence of unrooted trees. Their program starts from a log-target of -log K

@@ -87,8 +87,9 @@ def make_proposal(
     """A proposal by name.
 
     "vanilla": uniform mergers, lengths from the prior. "paper": split support and JC mixtures from trees of the fitted
-    distribution (needs `fit`). "authors": what the paper's authors ran (needs `fit`, see `csmc.authors`). "pairwise": split support (uniform without `fit`) and lengths from the merged subtrees' own data.
-    "guided": mergers, lengths and look-ahead from a guide; starts from trees of the fitted distribution if there is one.
+    distribution (needs `fit`). "authors": what the paper's authors ran (needs `fit`; see `csmc.authors`). "pairwise": split
+    support (uniform without `fit`) and lengths from the merged subtrees' own data. "guided": mergers, lengths and look-ahead
+    from a guide; starts from trees of the fitted distribution if there is one.
     """
     if name == "vanilla":
         return Proposal(UniformMerger(), PriorLengths())

@@ -88,8 +88,8 @@ def run(
     partition file (RAxML or NEXUS) or the name of a charpartition in the alignment's own file; each part has its own model
     (`model` where it names none) and, with `part_rates` "free", its own rate. `prior_only` leaves the data out and samples the
     prior. `proposal` is that of the method phi-csmc ("guided", "pairwise", "paper", "authors"), `flow` ("none", "planar",
-    "realnvp") and `base` ("lognormal", "jc") are those of the method vbpi. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names` gives the taxa names that every
-    program reads; PREFIX.names.tsv is the table.
+    "realnvp") and `base` ("lognormal", "jc") are those of the method vbpi. `time_limit` is in seconds. A seed is drawn if none
+    is given. `safe_names` gives the taxa names that every program reads; PREFIX.names.tsv is the table.
 
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
     >>> analysis.log_evidence, analysis.std_error                                   # doctest: +SKIP

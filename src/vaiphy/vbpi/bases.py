@@ -1,8 +1,8 @@
 """Where a flow starts: independent branch lengths, two numbers each, summed over the branch's split and subsplit pairs.
 
 A base draws standardised log-lengths y with their log-density; log b = centre + scale * y without a flow. "lognormal" is Zhang's:
-y is normal. "jc" is the paper's guess of a better one: b has the distribution of the JC sampler (Alg. 2), with expected numbers of
-unchanged and changed sites that are learned.
+y is normal. "jc" is the VaiPhy paper's guess of a better one: b has the distribution of the JC sampler (Alg. 2), whose expected
+numbers of unchanged and changed sites are learned.
 """
 
 from dataclasses import dataclass

@@ -54,9 +54,7 @@ def _realnvp(settings: Settings, rows: Tensor, shared: Tensor, y: Tensor, n_taxa
     told, moved = rows.view(n_trees, -1, 3, n_pairs, width).permute(2, 3, 0, 1, 4).split([1, 2])
     halves = [n_taxa - 1, n_taxa - 2]
     tells = [part.contiguous().unbind() for part in told[0].split(halves, dim=2)]
-    moves = [
-        part.permute(1, 2, 0, 3, 4).reshape(n_pairs, n_trees, -1, width).unbind() for part in moved.split(halves, dim=3)
-    ]
+    moves = [part.permute(1, 2, 0, 3, 4).reshape(n_pairs, n_trees, -1, width).unbind() for part in moved.split(halves, dim=3)]
     sides = list(y.split(halves, dim=1))
     log_det = torch.zeros(n_trees)
     for layer in range(settings.n_layers):

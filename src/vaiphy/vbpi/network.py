@@ -126,10 +126,11 @@ def network_of(trees: NDArray[np.int32]) -> Network:
     row_of = np.cumsum(fresh) - 1
     place = {(clade, other): row for row, (clade, other) in enumerate(entries[fresh, :2].tolist())}
     taxon = {key: v for v, key in enumerate(clades[0, :n].tolist())}
-    below = np.array(
-        [[-1 - taxon[a] if a in taxon else place[a, b], -1 - taxon[b] if b in taxon else place[b, a]] for a, b in entries[:, 2:].tolist()],
-        dtype=np.int64,
-    )  # fmt: skip
+
+    def half(clade: int, other: int) -> int:
+        return -1 - taxon[clade] if clade in taxon else place[clade, other]
+
+    below = np.array([[half(a, b), half(b, a)] for a, b in entries[:, 2:].tolist()], dtype=np.int64)
     splits = np.unique(np.concatenate([entries[:, 0], clades[0, 1:n]]))
     down, down_of = np.unique(entries[:, [0, 2, 3]], axis=0, return_inverse=True)
     pairs = np.concatenate([entries[:, 2:], entries[:, :1:-1]])

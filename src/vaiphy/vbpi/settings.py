@@ -14,8 +14,8 @@ class Settings:
     """How a network is trained. A run records it.
 
     Trees: the subsplits of `bootstraps` trees of resampled sites, each improved by a climb, and of the regraftings of the data's
-    own best tree within `margin` log units (at most `neighbours`). Lengths: a `base` distribution, log-normal or the JC sampler's,
-    and a `flow` on top, whose conditioners have `width` hidden units.
+    own best tree within `margin` log units (at most `neighbours`). Lengths: a `base` distribution, log-normal or the JC
+    sampler's, and a `flow` on top, whose conditioners have `width` hidden units.
 
     Training: `iterations` steps of Adam on the bound of `particles` samples. The likelihood counts with a power that
     rises from `first_power` to 1 over the first `annealed` share of the iterations. Learning rates of trees and lengths
