@@ -1,7 +1,8 @@
 """The support of the tree distribution: all subsplits of given trees as tables that can be walked (Zhang and Matsen 2018).
 
 Trees are rooted at taxon 0. A row is a clade beside its sister, an entry a way to split it; the probability of a tree is the
-product of its entries' conditional probabilities. Any tree whose subsplits were all seen, in whatever trees, can be drawn.
+product of its entries' conditional probabilities. A row has every split of its clade that was seen beside any sister: any tree
+whose clades are all split as in some given tree can be drawn.
 Branches have numbers by which they find their parameters: one of the split, one each of the primary subsplit pairs below and
 above it.
 """
@@ -116,7 +117,7 @@ def network_of(trees: NDArray[np.int32]) -> Network:
         sister[rows, trees[:, :, side]] = halves[1 - side]
     low, high = np.minimum(*halves), np.maximum(*halves)
     table = np.stack([clades[:, n:], sister[:, n:], low, high], axis=-1).reshape(-1, 4)
-    entries, seen = np.unique(table, axis=0, return_counts=True)
+    entries, seen = _completed(*np.unique(table, axis=0, return_counts=True))
     # The clade of all taxa but 0 has no sister but taxon 0: its row comes first.
     top = clades[0, 2 * n - 3]
     order = np.argsort(entries[:, 0] != top, kind="stable")
@@ -148,6 +149,23 @@ def network_of(trees: NDArray[np.int32]) -> Network:
         first_up + np.ascontiguousarray(up_of.ravel().reshape(2, -1).T).astype(np.int64),
         taxon_split,
         first_up + len(up) + 2,
-        seen.astype(np.float64),
+        seen,
         splits,
     )
+
+
+def _completed(entries: NDArray[np.uint64], times: Ints) -> tuple[NDArray[np.uint64], Floats]:
+    """Entries (clade, sister, two halves), ascending, with those that were seen beside other sisters only, and their counts.
+
+    All splits of a clade together count as one more tree, so that a split not seen beside this sister has less than one.
+    """
+    pairs = np.unique(entries[:, :2], axis=0)
+    splits, place = np.unique(entries[:, [0, 2, 3]], axis=0, return_inverse=True)
+    total = np.bincount(place.ravel(), weights=times)
+    first, last = (np.searchsorted(splits[:, 0], pairs[:, 0], side=side) for side in ("left", "right"))
+    row = np.repeat(np.arange(len(pairs)), last - first)
+    split = np.concatenate([np.arange(a, b) for a, b in zip(first.tolist(), last.tolist())])
+    full = np.column_stack([pairs[row], splits[split, 1:]])
+    seen = total[split] / np.repeat([total[a:b].sum() for a, b in zip(first.tolist(), last.tolist())], last - first)
+    known = dict(zip(map(tuple, entries.tolist()), times.tolist()))
+    return full, seen + np.array([known.get(entry, 0) for entry in map(tuple, full.tolist())], dtype=np.float64)
