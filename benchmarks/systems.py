@@ -127,10 +127,9 @@ def vbpi(cell: Cell) -> dict[str, Any]:
     begin = time.process_time()
     rng = np.random.default_rng([cell.seed, 7])
     trees = [support.bootstrap(patterns, options, stream) for stream in rng.spawn(options.bootstraps)]
-    groups = [*((c[None], l[None]) for c, l in trees), support.best_and_neighbours(patterns, options)]
-    all_trees, all_lengths = (np.concatenate(column) for column in zip(*groups))
-    found = support.fitted(patterns, all_trees, all_lengths, options.prior_rate)
-    network = network_of(found.trees)
+    children, lengths = (np.array(column) for column in zip(*trees, support.best_tree(patterns, options)))
+    found = support.fitted(patterns, children, lengths, options)
+    network = network_of(found.trees, found.weights)
     state = training.initialise(network, found, patterns, options, rng.spawn(1)[0])
     middle = time.process_time()
     while state.iteration < options.iterations:

@@ -29,4 +29,4 @@ def network(trees):
 @pytest.fixture(scope="session")
 def support(trees):
     """Branch lengths wider than the prior, as two sites that differ everywhere want them, on every topology."""
-    return Support(trees, np.full((len(trees), 8), 1.0), np.full((len(trees), 8), 5.0))
+    return Support(trees, np.full((len(trees), 8), 1.0), np.full((len(trees), 8), 5.0), np.full(len(trees), 1 / 15))

@@ -50,7 +50,7 @@ def test_training_raises_the_bound(network, trees, flow, base):
     """From lengths that are too short by a third."""
     rng = np.random.default_rng(1)
     data = compress(random_alignment(random_tree(names(5), rng), 300, rng))
-    support = fitted(data, trees, np.full((15, 8), 0.1), 10.0)
+    support = fitted(data, trees, np.full((15, 8), 0.1), Settings())
     settings, state = begun(network, support, data, flow=flow, base=base, tree_rate=0.02, length_rate=0.004, first_power=1.0)
     state.parameters[training.parts(network, settings)["base"].start :: 2][: network.n_numbers] -= 0.4
 

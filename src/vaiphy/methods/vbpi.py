@@ -20,13 +20,13 @@ from vaiphy.trees.sample import TreeSample
 from vaiphy.vbpi import require_torch
 from vaiphy.vbpi.network import Network, network_of
 from vaiphy.vbpi.settings import Settings as Options
-from vaiphy.vbpi.support import Support, best_and_neighbours, bootstrap, fitted
+from vaiphy.vbpi.support import Support, best_tree, bootstrap, fitted
 from vaiphy.weights import log_normalised
 
 #: Bootstrap trees and iterations in one step; samples in one estimate, estimates, and how many of them hand over their trees.
 TREES_A_STEP, CHUNK, N_SAMPLES, REPEATS, KEPT = 5, 250, 1000, 100, 10
 _TREES, _START, _TRAIN, _DRAW = range(4)  # what a random stream is for
-_SUPPORT, _STATE, _DRAWN = ("trees", "shapes", "rates"), ("parameters", "first", "second"), ("children", "lengths")
+_SUPPORT, _STATE, _DRAWN = ("trees", "shapes", "rates", "weights"), ("parameters", "first", "second"), ("children", "lengths")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class VbpiState:
     @cached_property
     def network(self) -> Network:
         assert self.support is not None
-        return network_of(self.support.trees)
+        return network_of(self.support.trees, self.support.weights)
 
     @property
     def trained(self) -> bool:
@@ -159,9 +159,10 @@ def _explore(state: VbpiState) -> tuple[VbpiState, Progress]:
         pair = np.array([children for children, _ in new]), np.array([lengths for _, lengths in new])
         share = 0.05 * (done + wanted) / options.bootstraps
         return replace(state, found=(*state.found, pair)), Progress("bootstrap", share, message=f"{done + wanted} trees")
-    groups = [*state.found, best_and_neighbours(state.folded, options)]
+    best = best_tree(state.folded, options)
+    groups = [*state.found, (best[0][None], best[1][None])]
     trees, lengths = (np.concatenate(column) for column in zip(*groups))
-    support = fitted(state.folded, trees.astype(np.int32), lengths, options.prior_rate)
+    support = fitted(state.folded, trees.astype(np.int32), lengths, options)
     message = f"{len(support.trees)} distinct trees make the support"
     return replace(state, found=(), support=support), Progress("bootstrap", 0.05, message=message)
 

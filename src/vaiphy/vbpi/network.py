@@ -25,8 +25,8 @@ class Network:
     `start` (rows + 1): entries of each row; `row_of`, `below`, `split_of`, `down_of`, `up_of`: by entry, its row, the rows of its
     two halves, the number of its clade's split and of the subsplit pairs below its branch and above those of its halves;
     `taxon_split` (n,): numbers of the taxa's own splits. Numbers run from 0 to `n_numbers` - 1; the last two stand for
-    "nothing below" (a taxon's branch) and "nothing above" (that of taxon 0). `seen` counts how often each entry occurred;
-    `splits` are the hashes of the clades, ascending: split number i is the clade splits[i].
+    "nothing below" (a taxon's branch) and "nothing above" (that of taxon 0). `seen` counts how often each entry occurred, a
+    tree of average weight once; `splits` are the hashes of the clades, ascending: split number i is the clade splits[i].
     """
 
     n_taxa: int
@@ -106,8 +106,8 @@ def clades_of(trees: NDArray[np.int32]) -> NDArray[np.uint64]:
     return clades
 
 
-def network_of(trees: NDArray[np.int32]) -> Network:
-    """The network of topologies given as binary arrays (T, n-2, 2), n at least 3."""
+def network_of(trees: NDArray[np.int32], weights: Floats | None = None) -> Network:
+    """The network of topologies given as binary arrays (T, n-2, 2), n at least 3; `weights` (T,) sum to one."""
     n = trees.shape[1] + 2
     clades = clades_of(trees)
     rows = np.arange(len(trees))[:, None]
@@ -117,7 +117,9 @@ def network_of(trees: NDArray[np.int32]) -> Network:
         sister[rows, trees[:, :, side]] = halves[1 - side]
     low, high = np.minimum(*halves), np.maximum(*halves)
     table = np.stack([clades[:, n:], sister[:, n:], low, high], axis=-1).reshape(-1, 4)
-    entries, seen = _completed(*np.unique(table, axis=0, return_counts=True))
+    shares = np.full(len(trees), 1.0) if weights is None else weights * len(trees)
+    found, place_of = np.unique(table, axis=0, return_inverse=True)
+    entries, seen = _completed(found, np.bincount(place_of.ravel(), weights=np.repeat(shares, n - 2)))
     # The clade of all taxa but 0 has no sister but taxon 0: its row comes first.
     top = clades[0, 2 * n - 3]
     order = np.argsort(entries[:, 0] != top, kind="stable")
@@ -154,7 +156,7 @@ def network_of(trees: NDArray[np.int32]) -> Network:
     )
 
 
-def _completed(entries: NDArray[np.uint64], times: Ints) -> tuple[NDArray[np.uint64], Floats]:
+def _completed(entries: NDArray[np.uint64], times: Floats) -> tuple[NDArray[np.uint64], Floats]:
     """Entries (clade, sister, two halves), ascending, with those that were seen beside other sisters only, and their counts.
 
     All splits of a clade together count as one more tree, so that a split not seen beside this sister has less than one.

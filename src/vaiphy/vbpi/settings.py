@@ -13,9 +13,10 @@ LAYERS = {"none": 0, "planar": 16, "realnvp": 10}
 class Settings:
     """How a network is trained. A run records it.
 
-    Trees: the subsplits of `bootstraps` trees of resampled sites, each improved by a climb, and of the regraftings of the data's
-    own best tree within `margin` log units (at most `neighbours`). Lengths: a `base` distribution, log-normal or the JC
-    sampler's, and a `flow` on top, whose conditioners have `width` hidden units.
+    Trees: the subsplits of `bootstraps` trees of resampled sites, each improved by a climb, and of the regraftings of the
+    best `expansions` trees within `margin` log units (at most `neighbours` each); masses are tempered until `least_effective`
+    trees count. Lengths: a `base` distribution, log-normal or the JC sampler's, and a `flow` on top, whose conditioners have
+    `width` hidden units.
 
     Training: `iterations` steps of Adam on the bound of `particles` samples. The likelihood counts with a power that
     rises from `first_power` to 1 over the first `annealed` share of the iterations. Learning rates of trees and lengths
@@ -32,6 +33,8 @@ class Settings:
     bootstraps: int = 100
     margin: float = 8.0
     neighbours: int = 150
+    expansions: int = 12
+    least_effective: float = 20.0
     tree_rate: float = 0.001
     length_rate: float = 0.001
     rate_decay: float = 0.75

@@ -1,8 +1,8 @@
 """Trees whose subsplits the network can draw: bootstrap trees of our own, as Zhang takes those of IQ-TREE.
 
 BIONJ trees of resampled sites alone miss splits of DS1 with a tenth of the posterior; climbing on the resampled sites by
-likelihood, as a bootstrap of maximum likelihood does, finds them. The regraftings of the data's own best tree fill in what
-chance has left out.
+likelihood, as a bootstrap of maximum likelihood does, finds them. The regraftings of the best trees fill in what chance has
+left out.
 """
 
 from dataclasses import dataclass, replace
@@ -15,6 +15,7 @@ from vaiphy.branches import gamma
 from vaiphy.search.climb import bootstrap_tree, climb, neighbours
 from vaiphy.search.rearrange import Problem, first_of_each
 from vaiphy.vbpi.settings import Settings
+from vaiphy.weights import tempered
 
 Children = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -27,26 +28,41 @@ def bootstrap(patterns: SitePatterns, settings: Settings, rng: np.random.Generat
     return climb(problem, *bootstrap_tree(problem, None))
 
 
-def best_and_neighbours(patterns: SitePatterns, settings: Settings) -> tuple[Children, Floats]:
-    """The tree that a climb on the data themselves ends at, and its good neighbours; with lengths."""
+def best_tree(patterns: SitePatterns, settings: Settings) -> tuple[Children, Floats]:
+    """Where a climb on the data themselves ends."""
     problem = Problem(patterns, settings.prior_rate)
-    children, lengths = climb(problem, *bootstrap_tree(problem, None))
-    trees, starts, _ = neighbours(problem, children, lengths, settings.margin, settings.neighbours)
-    return np.concatenate([children[None], trees]), np.concatenate([lengths[None], starts])
+    return climb(problem, *bootstrap_tree(problem, None))
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Distinct topologies (T, n-2, 2), and Gammas of their branch lengths given all the data, (T, 2n-2)."""
+    """Distinct topologies (T, n-2, 2), Gammas of their branch lengths given the data, (T, 2n-2), and weights to start from."""
 
     trees: Children
     shapes: Floats
     rates: Floats
+    weights: Floats
 
 
-def fitted(patterns: SitePatterns, trees: Children, lengths: Floats, prior_rate: float) -> Support:
-    """Each topology once, its branch lengths fitted to all the data."""
+def fitted(patterns: SitePatterns, trees: Children, lengths: Floats, settings: Settings) -> Support:
+    """Each topology once, and good neighbours of the best ones, branch lengths fitted to all the data.
+
+    Half of the weight is the same for all trees, half goes by their masses (estimates of log p(X | topology)), tempered until
+    a number of trees count. With bootstrap frequencies alone an island of trees that few resampled data sets lead to is
+    forgotten in training, though it may have most of the posterior (DS1 has one such).
+    """
+    trees, lengths = _distinct(trees, lengths)
+    law = gamma.fit(trees, lengths, patterns, settings.prior_rate)
+    problem = Problem(patterns, settings.prior_rate)
+    for place in np.argsort(-law.masses, kind="stable")[: settings.expansions].tolist():
+        near, starts, _ = neighbours(problem, trees[place], law.modes[place], settings.margin, settings.neighbours)
+        trees, lengths = np.concatenate([trees, near]), np.concatenate([lengths, starts])
+    trees, lengths = _distinct(trees, lengths)
+    law = gamma.fit(trees, lengths, patterns, settings.prior_rate)
+    by_mass = tempered(law.masses, min(settings.least_effective, len(trees) / 2))
+    return Support(trees, law.shapes, law.rates, 0.5 / len(trees) + 0.5 * by_mass / by_mass.sum())
+
+
+def _distinct(trees: Children, lengths: Floats) -> tuple[Children, Floats]:
     first = first_of_each(trees)
-    trees = np.ascontiguousarray(trees[first])
-    law = gamma.fit(trees, np.ascontiguousarray(lengths[first]), patterns, prior_rate)
-    return Support(trees, law.shapes, law.rates)
+    return np.ascontiguousarray(trees[first]), np.ascontiguousarray(lengths[first])
