@@ -119,7 +119,8 @@ def network_of(trees: NDArray[np.int32], weights: Floats | None = None) -> Netwo
     table = np.stack([clades[:, n:], sister[:, n:], low, high], axis=-1).reshape(-1, 4)
     shares = np.full(len(trees), 1.0) if weights is None else weights * len(trees)
     found, place_of = np.unique(table, axis=0, return_inverse=True)
-    entries, seen = _completed(found, np.bincount(place_of.ravel(), weights=np.repeat(shares, n - 2)))
+    times = np.bincount(place_of.ravel(), weights=np.repeat(shares, n - 2)).astype(np.float64)
+    entries, seen = _completed(found, times)
     # The clade of all taxa but 0 has no sister but taxon 0: its row comes first.
     top = clades[0, 2 * n - 3]
     order = np.argsort(entries[:, 0] != top, kind="stable")
