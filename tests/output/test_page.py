@@ -244,6 +244,21 @@ def test_a_row_of_the_table_colours_its_taxa(reset):
         assert "chosen" in row.get_attribute("class")
 
 
+def test_the_parameters_are_drawn_with_their_figures(reset):
+    browser, result = reset
+    figures = browser.find_elements("css selector", "#parameters figure")
+    rows = [*result.parameters, *(row for row in result.tree_parameters if row.name == "TL")]
+    assert [figure.find_element("tag name", "strong").text for figure in figures] == [row.name for row in rows]
+    assert len(rows) > 10
+    for figure, row in zip(figures, rows):
+        assert float(re.search(r"mean ([0-9.]+),", figure.text)[1]) == pytest.approx(row.mean, abs=0.006 * row.sd)
+        drawing = figure.find_element("tag name", "svg")
+        label = drawing.get_attribute("aria-label")
+        assert label.startswith(f"Posterior density of {row.name}")
+        assert "95 % interval" in label
+        assert drawing.size["width"] > 150
+
+
 def test_the_table_can_be_filtered(reset):
     browser, result = reset
     box = browser.find_element("id", "filter")

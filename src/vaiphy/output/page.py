@@ -21,6 +21,7 @@ from vaiphy.formats.names import visible
 from vaiphy.formats.results import member_list
 from vaiphy.output import svg, words
 from vaiphy.output.analysis import Analysis
+from vaiphy.output.densities import drawings
 from vaiphy.summary.consensus import summary_tree
 from vaiphy.summary.description import describe
 from vaiphy.summary.posterior import Posterior, SplitTable
@@ -28,6 +29,8 @@ from vaiphy.trees.tree import Tree
 
 #: Rows of the table of splits, topologies drawn side by side, and taxa up to which these carry names.
 MAX_SPLITS, MAX_TOPOLOGIES, MAX_LABELLED = 250, 6, 80
+#: Parameters drawn at once; the densities of more unfold on request.
+MAX_DENSITIES = 24
 
 _ASSETS = files("vaiphy.output") / "assets"
 _LIBRARIES = ("lodash", "underscore", "phylotree")
@@ -64,6 +67,7 @@ def page(analysis: Analysis) -> str:
         splits=[] if analysis.posterior is None else _split_rows(analysis.posterior.splits),
         n_splits=0 if analysis.posterior is None else len(analysis.posterior.splits) - analysis.posterior.splits.n_trivial,
         topologies=[] if analysis.posterior is None else _topologies(analysis, analysis.posterior),
+        densities=_densities(analysis),
         charts=[(title, Markup(chart)) for title, chart in _charts(analysis) if chart],
         facts=_alignment_facts(analysis),
         licences=[(name, _asset(f"vendor/{name}.LICENSE.txt")) for name in (*_LIBRARIES, "d3")],
@@ -166,6 +170,14 @@ def _topologies(analysis: Analysis, posterior: Posterior) -> list[dict[str, Any]
             }
         )
     return out
+
+
+def _densities(analysis: Analysis) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The densities of parameters that are shown, and those that unfold."""
+    found = [
+        {"name": row.name, "meaning": row.meaning, "figures": row.figures, "svg": Markup(row.svg)} for row in drawings(analysis)
+    ]
+    return found[:MAX_DENSITIES], found[MAX_DENSITIES:]
 
 
 def _charts(analysis: Analysis) -> list[tuple[str, str]]:
