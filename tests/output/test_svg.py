@@ -33,10 +33,10 @@ def test_the_legend_is_above_the_lines():
 
 
 def test_estimates_have_bars_where_errors_are_known():
-    with_bars = svg.estimates([-10.0, -10.2], [0.1, 0.2], "replicate", "log evidence")
+    with_bars = svg.estimates([-10.0, -10.2], [0.1, 0.2], "run", "log evidence")
     assert with_bars.count("<circle") == with_bars.count("h8M") == 2
-    assert svg.estimates([-10.0, -10.2], [], "replicate", "log evidence").count("h8M") == 0
-    assert svg.estimates([float("nan")], [0.1], "replicate", "log evidence") == ""
+    assert svg.estimates([-10.0, -10.2], [], "run", "log evidence").count("h8M") == 0
+    assert svg.estimates([float("nan")], [0.1], "run", "log evidence") == ""
 
 
 def test_intervals_need_ten_effective_trees():

@@ -63,7 +63,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     show_default=True,
     metavar="N",
     group=METHOD,
-    help="Independent repetitions, compared with each other: 2 to 1,000.",
+    help="Independent searches for the trees that matter, and the fewest final runs, compared with each other: 2 to 1,000.",
 )
 @_option(
     "--accuracy",
@@ -128,7 +128,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     type=setting("particles", whole=True),
     metavar="N",
     group=METHOD,
-    help="Particles of the methods phi-csmc and csmc, at least 2.",
+    help="Particles of each run (all methods but vaiphy), at least 2.  [default: as many as are needed]",
 )
 @_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log evidence 0).")
 @_option(

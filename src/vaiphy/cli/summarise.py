@@ -27,7 +27,7 @@ def summarise(
 ) -> None:
     """Split supports, consensus and credible sets of trees in Newick or NEXUS files.
 
-    Each file is a replicate of the same analysis, with the same total weight. A PREFIX stands for PREFIX.run1.t,
+    Each file is a run of the same analysis, with the same total weight. A PREFIX stands for PREFIX.run1.t,
     PREFIX.run2.t, ... of MrBayes or VaiPhy.
 
     \b

@@ -191,12 +191,12 @@ def _charts(analysis: Analysis) -> list[tuple[str, str]]:
             svg.line_chart(curves, "round", "log marginal likelihood"),
         )
     ]
-    replicates = analysis.estimate.replicates
-    if replicates:
-        errors = analysis.estimate.replicate_errors
-        title = "Log marginal likelihood of the single replicates"
+    runs = analysis.estimate.runs
+    if runs:
+        errors = analysis.estimate.run_errors
+        title = "Log marginal likelihood of the single runs"
         title += ", with bars of two standard errors to either side" if errors else ""
-        charts.append((title, svg.estimates(replicates, errors, "replicate", "log marginal likelihood")))
+        charts.append((title, svg.estimates(runs, errors, "run", "log marginal likelihood")))
     sample = analysis.outcome.sample if analysis.outcome.sample is not None else analysis.outcome.labelled
     if sample is not None:
         relative = np.log10(np.maximum(sample.weights * sample.n_samples, 1e-12))
@@ -212,9 +212,7 @@ def _charts(analysis: Analysis) -> list[tuple[str, str]]:
         inner = table.replicate_support[:, table.n_trivial :]
         shown = inner[:, (inner > 0.01).any(axis=0)][:, :1500]
         others = [(float(a), float(b)) for row in shown[1:] for a, b in zip(shown[0], row)]
-        charts.append(
-            ("Split supports of replicate 1 and of the others", svg.scatter(others, "replicate 1", "others", diagonal=True))
-        )
+        charts.append(("Split supports of run 1 and of the others", svg.scatter(others, "run 1", "others", diagonal=True)))
     return charts
 
 

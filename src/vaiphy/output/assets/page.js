@@ -34,7 +34,7 @@
     const b = branches.get(id);
     const lines = [];
     if (id < nTaxa) lines.push(data.taxa[id]);
-    if (b.support !== null) lines.push("support " + b.support.toFixed(4) + (b.sd !== null ? " (sd between replicates " + b.sd.toFixed(4) + ")" : ""));
+    if (b.support !== null) lines.push("support " + b.support.toFixed(4) + (b.sd !== null ? " (sd between runs " + b.sd.toFixed(4) + ")" : ""));
     if (b.length !== null) {
       lines.push("length " + b.length.toPrecision(4) + (b.low !== null ? ", 95 % interval " + b.low.toPrecision(3) + " to " + b.high.toPrecision(3) : ""));
     }
