@@ -67,7 +67,7 @@ def models(
     from vaiphy.cli.run import _terminated
     from vaiphy.output.model_table import text_table
     from vaiphy.runner.ladder import compare_models
-    from vaiphy.runner.steps import Interrupted
+    from vaiphy.runner.steps import is_interrupt
 
     signal.signal(signal.SIGTERM, _terminated)
     try:
@@ -77,7 +77,9 @@ def models(
                 threads=threads, accuracy=accuracy, length_prior=length_prior, format=format_, matchchar=matchchar,
                 missing=missing, seqtype=seqtype, redo=redo, listener=listener,
             )  # fmt: skip
-    except (Interrupted, KeyboardInterrupt):
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
         click.echo("\nstopped; the same command (without --redo) goes on", err=True)
         sys.exit(130)
     click.echo(text_table(found))

@@ -206,7 +206,7 @@ def run(
     # Only now: these take a second to load, and the first line is on the screen.
     from vaiphy.cli.progress import shown
     from vaiphy.runner.run import run as run_analysis
-    from vaiphy.runner.steps import Interrupted
+    from vaiphy.runner.steps import Interrupted, is_interrupt
 
     prefix = prefix or alignment
     command = "vaiphy " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["run"] else f"vaiphy run {shlex.quote(alignment)}"
@@ -247,7 +247,9 @@ def run(
         again = "; the same command (without --redo) goes on from the checkpoint" if stop.saved else ""
         click.echo(f"\nstopped{again}", err=True)
         sys.exit(130)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
         click.echo("\nstopped", err=True)
         sys.exit(130)
     if not quiet:
