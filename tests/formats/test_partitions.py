@@ -95,14 +95,14 @@ def test_charsets_of_the_alignment_are_found_by_name(tmp_path):
 def test_all_problems_in_one_pass_each_with_its_line():
     text = "JC, a = 1-5\nfoo\nJC, b = 4-7\nXYZ, c = 8\nJC, d = 9-12\nJC, A = 9-8\nWAG, e = 9\\2-10\nLG, f = 0-2\nJC, g = ,\n"
     assert problems(text) == [
-        "p.txt, line 2: 'foo' is no part; write MODEL, name = 1-300, 401-500\\3",
+        "p.txt, line 2: 'foo' is not a part; write MODEL, name = 1-300, 401-500\\3",
         "p.txt, line 3: part 'b': sites 4-5 already in part 'a' (line 1)",
         "p.txt, line 4: part 'c': 'XYZ' is neither a model nor DNA, AA, BIN or MULTI",
         "p.txt, line 4: part 'c': it has one site only; join it to another part",
         "p.txt, line 5: part 'd': '9-12' goes beyond the alignment's 10 sites",
         "p.txt, line 6: part 'A' is already in line 1; names must differ",
         "p.txt, line 6: part 'A': '9-8' runs backwards",
-        "p.txt, line 7: part 'e': '9\\2-10' is no range of sites; write 1-300, 5 or 1-300\\3",
+        "p.txt, line 7: part 'e': '9\\2-10' is not a range of sites; write 1-300, 5 or 1-300\\3",
         "p.txt, line 8: part 'f': '0-2': sites are numbered from 1",
         "p.txt, line 9: part 'g': it has no sites",
     ]

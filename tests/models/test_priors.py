@@ -92,7 +92,7 @@ def test_text_and_back(text):
         ("exp(nan)", "must be from 0.001 to"),
         ("exp(1e7)", "must be from 0.001 to"),
         ("exp(1,2)", "2 numbers, exp takes 1"),
-        ("exp(ten)", "no list of numbers"),
+        ("exp(ten)", "not a list of numbers"),
         ("gammadir(1,1)", "2 numbers, gammadir takes 4"),
         ("uniform(0,1)", "'uniform' is unknown; known are"),
     ],

@@ -80,7 +80,7 @@ def test_all_files_are_written(data, tmp_path):
         "n_sites": 60, "n_patterns": result.patterns.n_patterns,
     }  # fmt: skip
     assert set(record["estimates"]["posterior"]) == {
-        "log_evidence", "std_error", "target", "n_samples", "ess", "pareto_k", "replicates", "replicate_errors",
+        "log_evidence", "std_error", "target", "n_samples", "ess", "pareto_k", "runs", "run_errors",
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from vaiphy.cli.numbers import setting
     "--rates", type=click.Choice(["free", "linked"]), default="free", show_default=True,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )  # fmt: skip
-@click.option("--prefix", metavar="PREFIX", help="Start of the names of all files.  [default: the input's name]")
+@click.option("--prefix", metavar="PREFIX", help="How the names of all files begin.  [default: the input's name]")
 @click.option(
     "--accuracy", type=setting("accuracy"), default=0.1, show_default=True, metavar="X",
     help="Standard error of each log marginal likelihood to aim for.",

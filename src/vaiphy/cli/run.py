@@ -23,7 +23,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 
 @click.command(cls=GroupedCommand)
 @click.argument("alignment", metavar="ALIGNMENT|DSn")
-@_option("--prefix", metavar="PREFIX", group=EVERYDAY, help="Start of the names of all files.  [default: the input's name]")
+@_option("--prefix", metavar="PREFIX", group=EVERYDAY, help="How the names of all files begin.  [default: the input's name]")
 @_option(
     "-T",
     "--threads",
@@ -54,7 +54,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     default="posterior",
     show_default=True,
     group=METHOD,
-    help="posterior: evidence and posterior over unrooted binary trees. The others: the methods of the VaiPhy paper.",
+    help="posterior: marginal likelihood and posterior of unrooted binary trees. The others: the methods of the VaiPhy paper.",
 )
 @_option(
     "--replicates",
@@ -63,7 +63,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     show_default=True,
     metavar="N",
     group=METHOD,
-    help="Independent repetitions, compared with each other: 2 to 1,000.",
+    help="Independent searches for the trees that matter, and the fewest final runs, compared with each other: 2 to 1,000.",
 )
 @_option(
     "--accuracy",
@@ -128,9 +128,9 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     type=setting("particles", whole=True),
     metavar="N",
     group=METHOD,
-    help="Particles of the methods phi-csmc and csmc, at least 2.",
+    help="Particles of each run (all methods but vaiphy), at least 2.  [default: as many as are needed]",
 )
-@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log evidence 0).")
+@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log marginal likelihood 0).")
 @_option(
     "--format",
     "format_",
@@ -187,7 +187,7 @@ def run(
     safe_names: bool,
     quiet: bool,
 ) -> None:
-    """Infer the posterior of trees and the evidence of ALIGNMENT.
+    """Infer the posterior of trees, branch lengths and model parameters, and the marginal likelihood.
 
     ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted goes on
     when the same command is given again.

@@ -119,7 +119,7 @@ def _raxml(text: str) -> tuple[list[Draft], list[tuple[int, str]]]:
             continue
         found = _LINE.fullmatch(line)
         if found is None:
-            problems.append((number, f"'{line.strip()}' is no part; write MODEL, name = 1-300, 401-500\\3"))
+            problems.append((number, f"'{line.strip()}' is not a part; write MODEL, name = 1-300, 401-500\\3"))
         else:
             draft = draft_of(found["name"].strip("'\""), found["model"], found["sites"], number)
             drafts.append(draft)
