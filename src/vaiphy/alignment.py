@@ -88,6 +88,13 @@ class SitePatterns:
         """Codes as 0/1 indicators, shape (n_taxa, n_states, n_patterns): what the pruning kernels read."""
         return bit_planes(self.codes, self.alphabet.n_states)
 
+    @cached_property
+    def folded(self) -> "SitePatterns":
+        """The patterns that an analysis with exchangeable states can tell apart (`fold_states`), found once."""
+        folded = fold_states(self)
+        folded.__dict__["folded"] = folded  # folding again would change nothing
+        return folded
+
 
 def too_few_taxa(alignment: Alignment) -> str:
     """What is said of an alignment with too few taxa to be analysed, nothing if there are enough."""

@@ -64,13 +64,6 @@ def topology_hashes(children, keys, out):
         out[t] = total
 
 
-@kernel
-def clade_hashes(children, keys, out):
-    """out[t, v]: clade hash of each vertex of each tree."""
-    for t in range(children.shape[0]):
-        fill_clades(children[t], keys, out[t])
-
-
 @inlined
 def fill_neighbours(children, lengths, neighbour, span):
     """Adjacency: neighbour[v, :] (leaves use slot 0 only) and the lengths of those branches in `span`."""
