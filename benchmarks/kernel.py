@@ -108,7 +108,7 @@ def both_sides(patterns: SitePatterns, tree: Tree, folder: Path) -> dict[str, Ca
     pending = np.full(tree.n_vertices, -1, dtype=np.int64)
 
     def ours() -> float:
-        return pruning.log_likelihood(JC69.pi, s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
+        return pruning.log_likelihood(JC69.weights, s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
 
     def pointer(array: NDArray) -> ctypes.c_void_p:
         return array.ctypes.data_as(ctypes.c_void_p)

@@ -10,9 +10,17 @@ SOURCE = Path(__file__).parents[1] / "src" / "vaiphy"
 
 #: 4/3, 16/9, 16/3 and their reciprocals, and the frequencies of one base and of two.
 NUMBERS = (4 / 3, 3 / 4, 16 / 9, 9 / 16, 16 / 3, 3 / 16, 1 / 4, 1 / 16)
-#: The models themselves; the distributions of branch lengths that are made from JC69 (the JC sampler, VaiPhy's optimal ones) with
-#: their kernels; VaiPhy's coordinate ascent.
-AT_HOME = ("models/", "branches/jc_sampler.py", "branches/law.py", "branches/optimal.py", "kernels/lengths.py", "vi/")
+#: The models themselves; sums over equal frequencies; the distributions of branch lengths that are made from JC69 (the JC
+#: sampler, VaiPhy's optimal ones) with their kernels; VaiPhy's coordinate ascent.
+AT_HOME = (
+    "models/",
+    "branches/jc_sampler.py",
+    "branches/law.py",
+    "branches/optimal.py",
+    "kernels/frequencies.py",
+    "kernels/lengths.py",
+    "vi/",
+)
 #: The same numbers where they mean something else: shares, quartiles, an opacity.
 OTHERWISE = {
     "output/svg.py": {"0.75"},

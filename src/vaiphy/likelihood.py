@@ -76,7 +76,9 @@ def log_likelihoods(
             s = schedule(parents[i], n_taxa, allow_dangling=True)
             pending = np.full(n_vertices, -1, dtype=np.int64)
             us = model.decay(lengths[i])
-            result[i] = pruning.log_likelihood(model.pi, s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
+            result[i] = pruning.log_likelihood(
+                model.weights, s.order, s.start, s.child, us, tips, counts, work, log_scale, pending
+            )
 
     map_threads(run, chunks(n_trees, 16), threads)
     return result
@@ -137,7 +139,7 @@ def optimise(
     s = schedule(tree.parent, tree.n_taxa)
     us = np.clip(model.decay(length), model.u_low, model.u_high)
     edges.optimise(
-        model, s.order, s.start, s.child, us, patterns.tips, patterns.counts, prior_rate / model.beta, tolerance, max_sweeps,
+        model, s.order, s.start, s.child, us, patterns.tips, patterns.counts, prior_rate * model.spacing, tolerance, max_sweeps,
         *_workspace(tree.n_vertices, patterns.n_patterns),
     )  # fmt: skip
     length = model.length(us)

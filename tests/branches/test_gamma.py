@@ -66,7 +66,7 @@ def test_the_mass_is_near_the_evidence_of_the_topology(n_taxa: int) -> None:
     sites, patterns = few_sites(n_taxa, 2, 1)
     law = fitted(all_children(n_taxa), patterns)
     exact = [tree_evidence(edges, sites, RATE) for edges in unrooted_topologies(n_taxa)]
-    assert law.masses == pytest.approx(np.log(exact), abs=0.2)
+    assert law.masses == pytest.approx(np.log(exact), abs=0.6)
 
 
 def test_threads_change_nothing() -> None:

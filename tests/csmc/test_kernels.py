@@ -14,7 +14,7 @@ from vaiphy.csmc import forest as forests
 from vaiphy.csmc import guide as guides
 from vaiphy.csmc.forest import taxon_hashes
 from vaiphy.csmc.unroot import unrooted_arrays
-from vaiphy.kernels import merge, ordered, support
+from vaiphy.kernels import division, merge, ordered, support
 from vaiphy.likelihood import log_likelihood
 from vaiphy.models.jc69 import JC69
 from vaiphy.models.simulate import random_alignment, random_tree, taxon_names
@@ -121,10 +121,10 @@ def test_division_is_exact_on_additive_distances():
     d = np.array([[0, 4, 3, 4], [4, 0, 5, 6], [3, 5, 0, 3], [4, 6, 3, 0]]) / 10
     children, lengths = np.full((5, 2), -1, dtype=np.int32), np.zeros((5, 2))
     share, weight = np.empty(1), np.empty(1)
-    merge.divide(np.array([0]), np.array([1]), children, lengths, d, 100.0, share, weight)
+    division.divide(np.array([0]), np.array([1]), children, lengths, d, 100.0, share, weight)
     assert share[0] == pytest.approx(0.25)
     children[4], lengths[4] = [0, 1], [0.1, 0.3]
-    merge.divide(np.array([4]), np.array([2]), children, lengths, d, 100.0, share, weight)
+    division.divide(np.array([4]), np.array([2]), children, lengths, d, 100.0, share, weight)
     assert share[0] == pytest.approx(0.5)  # 0.1 above the pair, 0.1 above taxon 2
 
 

@@ -33,7 +33,7 @@ def call(function, tree, patterns, block=pruning.BLOCK):
     pending = np.full(tree.n_vertices, -1, dtype=np.int64)
     us = np.exp(-4 / 3 * tree.length)
     work, log_scale = np.empty((tree.n_vertices, 4, block)), np.empty(block)
-    return function(JC69.pi, s.order, s.start, s.child, us, patterns.tips, patterns.counts, work, log_scale, pending)
+    return function(JC69.weights, s.order, s.start, s.child, us, patterns.tips, patterns.counts, work, log_scale, pending)
 
 
 def test_compiled_equals_plain_python(monkeypatch):

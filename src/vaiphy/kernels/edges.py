@@ -10,12 +10,13 @@ in u, and so is the log-density of an exponential prior: Newton's method in u is
 
 Trees come as in `pruning`. `below` (n_vertices, 4, P) holds L and `above` (n_vertices, 4, P) holds O, both up to a factor per
 pattern (which cancels in the ratio). `prior` is the rate of the exponential prior over beta (0: maximum
-likelihood).
+likelihood); the model is one of `models.replacement`.
 """
 
 import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.frequencies import scale, total
 from vaiphy.kernels.pruning import RESCALE_EVERY, join_one, join_two, lift_states, settle_states
 
 SMALL, LARGE = 1e-100, 1e100
@@ -47,70 +48,70 @@ def start_product(out, vertex, observed, tips):
 
 
 @inlined
-def join_many(pi, out, where, without, start, child, vertex, decay, below):
+def join_many(weights, out, where, without, start, child, vertex, decay, below):
     """out[where] times the messages of all children of `vertex` except `without`, however many."""
     n_patterns = out.shape[2]
     exponent = np.zeros((4, n_patterns), dtype=np.int64)
     for i in range(start[vertex], start[vertex + 1]):
         if child[i] != without:
-            join_one(pi, out, where, n_patterns, below, child[i], 0, decay[child[i]])
+            join_one(weights, out, where, n_patterns, below, child[i], 0, decay[child[i]])
             lift_states(out, where, n_patterns, exponent)
     settle_states(out, where, n_patterns, exponent, np.zeros(n_patterns))
 
 
 @inlined
-def fill_one_below(pi, vertex, start, child, decay, tips, below):
+def fill_one_below(weights, vertex, start, child, decay, tips, below):
     """below[vertex] from its children and its own observation."""
     n_taxa = tips.shape[0]
     n_patterns = tips.shape[2]
     first, last = start[vertex], start[vertex + 1]
     if vertex >= n_taxa and last - first == 2:
         c, d = child[first], child[first + 1]
-        join_two(pi, below, vertex, n_patterns, below, c, 0, decay[c], below, d, 0, decay[d])
+        join_two(weights, below, vertex, n_patterns, below, c, 0, decay[c], below, d, 0, decay[d])
         lift(below, vertex)
         return
     start_product(below, vertex, vertex if vertex < n_taxa else -1, tips)
     if last - first >= RESCALE_EVERY:
-        join_many(pi, below, vertex, -1, start, child, vertex, decay, below)
+        join_many(weights, below, vertex, -1, start, child, vertex, decay, below)
         return
     for i in range(first, last):
-        join_one(pi, below, vertex, n_patterns, below, child[i], 0, decay[child[i]])
+        join_one(weights, below, vertex, n_patterns, below, child[i], 0, decay[child[i]])
         lift(below, vertex)
 
 
 @inlined
-def fill_one_above(pi, c, vertex, root, start, child, decay, tips, below, above):
+def fill_one_above(weights, c, vertex, root, start, child, decay, tips, below, above):
     """above[c]: all that meets at c's parent `vertex` except what comes from c itself."""
     n_taxa = tips.shape[0]
     n_patterns = tips.shape[2]
     first, last = start[vertex], start[vertex + 1]
     if vertex >= n_taxa and vertex != root and last - first == 2:
         sister = child[first] if child[first] != c else child[first + 1]
-        join_two(pi, above, c, n_patterns, above, vertex, 0, decay[vertex], below, sister, 0, decay[sister])
+        join_two(weights, above, c, n_patterns, above, vertex, 0, decay[vertex], below, sister, 0, decay[sister])
         lift(above, c)
         return
     start_product(above, c, vertex if vertex < n_taxa else -1, tips)
     if vertex != root:
-        join_one(pi, above, c, n_patterns, above, vertex, 0, decay[vertex])
+        join_one(weights, above, c, n_patterns, above, vertex, 0, decay[vertex])
     if last - first >= RESCALE_EVERY:
-        join_many(pi, above, c, c, start, child, vertex, decay, below)
+        join_many(weights, above, c, c, start, child, vertex, decay, below)
         return
     for i in range(first, last):
         if child[i] != c:
-            join_one(pi, above, c, n_patterns, below, child[i], 0, decay[child[i]])
+            join_one(weights, above, c, n_patterns, below, child[i], 0, decay[child[i]])
             lift(above, c)
 
 
 @inlined
-def fill_ratio(pi, v, above, below, ratio):
+def fill_ratio(weights, v, above, below, ratio):
     """ratio[v] from above[v] and below[v]; 0 (no information) where a pattern is impossible."""
-    p0, p1, p2, p3 = pi[0], pi[1], pi[2], pi[3]
+    inverse = 1.0 / scale(weights)
     for p in range(ratio.shape[1]):
-        o0, o1, o2, o3 = p0 * above[v, 0, p], p1 * above[v, 1, p], p2 * above[v, 2, p], p3 * above[v, 3, p]
+        o0, o1, o2, o3 = above[v, 0, p], above[v, 1, p], above[v, 2, p], above[v, 3, p]
         l0, l1, l2, l3 = below[v, 0, p], below[v, 1, p], below[v, 2, p], below[v, 3, p]
-        both = ((o0 + o1) + (o2 + o3)) * ((p0 * l0 + p1 * l1) + (p2 * l2 + p3 * l3))
-        joint = (o0 * l0 + o1 * l1) + (o2 * l2 + o3 * l3)
-        ratio[v, p] = joint / both - 1.0 if both > 0.0 else 0.0
+        both = total(weights, o0, o1, o2, o3) * total(weights, l0, l1, l2, l3)
+        joint = total(weights, o0 * l0, o1 * l1, o2 * l2, o3 * l3)
+        ratio[v, p] = inverse * joint / both - 1.0 if both > 0.0 else 0.0
 
 
 @inlined
@@ -154,7 +155,7 @@ def fill_below(model, order, start, child, decay, tips, below):
     for v in range(tips.shape[0]):
         start_product(below, v, v, tips)
     for k in range(order.shape[0]):
-        fill_one_below(model.pi, order[k], start, child, decay, tips, below)
+        fill_one_below(model.weights, order[k], start, child, decay, tips, below)
 
 
 @kernel
@@ -173,8 +174,8 @@ def sweep(model, root, start, child, decay, tips, counts, prior, n_steps, below,
         if position[vertex] < start[vertex + 1]:
             c = child[position[vertex]]
             position[vertex] += 1
-            fill_one_above(model.pi, c, vertex, root, start, child, decay, tips, below, above)
-            fill_ratio(model.pi, c, above, below, ratio)
+            fill_one_above(model.weights, c, vertex, root, start, child, decay, tips, below, above)
+            fill_ratio(model.weights, c, above, below, ratio)
             if n_steps > 0:
                 u, gain = newton(ratio, c, counts, decay[c], prior, model.u_low, model.u_high, n_steps)
                 gained += gain
@@ -184,7 +185,7 @@ def sweep(model, root, start, child, decay, tips, counts, prior, n_steps, below,
             position[c] = start[c]
         else:
             if n_steps > 0 and vertex != root and start[vertex + 1] > start[vertex]:
-                fill_one_below(model.pi, vertex, start, child, decay, tips, below)
+                fill_one_below(model.weights, vertex, start, child, decay, tips, below)
             depth -= 1
     return gained
 

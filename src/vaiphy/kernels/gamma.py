@@ -65,7 +65,7 @@ def fit(model, children, lengths, tips, counts, rate, tolerance, max_sweeps, sha
     pending = np.empty(n_vertices, dtype=np.int64)
     decay = np.empty(n_vertices)
     beta = model.beta
-    prior = rate / beta
+    prior = rate * model.spacing
     for t in range(children.shape[0]):
         fill_schedule(children[t], order, start, child)
         decay[0] = 1.0
@@ -80,7 +80,7 @@ def fit(model, children, lengths, tips, counts, rate, tolerance, max_sweeps, sha
         log_q = 0.0
         log_prior = 0.0
         for v in range(1, n_vertices):
-            mode = -1.0 / beta * np.log(decay[v])
+            mode = -model.spacing * np.log(decay[v])
             lengths[t, v] = mode
             shape, gamma_rate = match_gamma(beta, ratio, v, counts, rate, max(mode, 1e-4), 12)
             shapes[t, v] = shape
@@ -91,5 +91,5 @@ def fit(model, children, lengths, tips, counts, rate, tolerance, max_sweeps, sha
             log_prior += np.log(rate) - rate * mean
             decay[v] = np.exp(-beta * mean)
         pending[:] = -1
-        whole = log_likelihood(model.pi, order, start, child, decay, tips, counts, work, log_scale, pending)
+        whole = log_likelihood(model.weights, order, start, child, decay, tips, counts, work, log_scale, pending)
         masses[t] = whole + log_prior - log_q - log_norm

@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.frequencies import scale, total
 from vaiphy.kernels.logsum import weighted_log_sum
 
 SHORTEST, LONGEST = 1e-7, 20.0
@@ -29,13 +30,13 @@ def join(model, pool, out, a, length_a, b, length_b, norm):
     qa = np.float32(-math.expm1(-model.beta * length_a))
     ub = np.float32(math.exp(-model.beta * length_b))
     qb = np.float32(-math.expm1(-model.beta * length_b))
-    p0, p1, p2, p3 = np.float32(model.pi[0]), np.float32(model.pi[1]), np.float32(model.pi[2]), np.float32(model.pi[3])
+    quarter = np.float32(scale(model.weights))
     for p in range(pool.shape[2]):
         z0 = (qa + ua * pool[a, 0, p]) * (qb + ub * pool[b, 0, p])
         z1 = (qa + ua * pool[a, 1, p]) * (qb + ub * pool[b, 1, p])
         z2 = (qa + ua * pool[a, 2, p]) * (qb + ub * pool[b, 2, p])
         z3 = (qa + ua * pool[a, 3, p]) * (qb + ub * pool[b, 3, p])
-        mean = (p0 * z0 + p1 * z1) + (p2 * z2 + p3 * z3)
+        mean = quarter * total(model.weights, z0, z1, z2, z3)
         inverse = np.float32(1.0) / mean if mean > np.float32(0.0) else np.float32(0.0)
         pool[out, 0, p] = z0 * inverse
         pool[out, 1, p] = z1 * inverse
@@ -55,12 +56,16 @@ def merge_many(model, pool, counts, out, a, b, lengths, gain, norm):
 @kernel
 def agreement_many(model, pool, slots, outer, which, counts, gain, norm):
     """gain[k] = sum_p counts * log(mean over states, by pi, of pool[slots[k]] * outer[which[k]])."""
-    p0, p1, p2, p3 = np.float32(model.pi[0]), np.float32(model.pi[1]), np.float32(model.pi[2]), np.float32(model.pi[3])
+    quarter = np.float32(scale(model.weights))
     for k in range(slots.shape[0]):
         a, o = slots[k], which[k]
         for p in range(pool.shape[2]):
-            norm[p] = (p0 * pool[a, 0, p] * outer[o, 0, p] + p1 * pool[a, 1, p] * outer[o, 1, p]) + (
-                p2 * pool[a, 2, p] * outer[o, 2, p] + p3 * pool[a, 3, p] * outer[o, 3, p]
+            norm[p] = quarter * total(
+                model.weights,
+                pool[a, 0, p] * outer[o, 0, p],
+                pool[a, 1, p] * outer[o, 1, p],
+                pool[a, 2, p] * outer[o, 2, p],
+                pool[a, 3, p] * outer[o, 3, p],
             )
         gain[k] = weighted_log_sum(norm, counts, 0, counts.shape[0])
 
@@ -68,13 +73,16 @@ def agreement_many(model, pool, slots, outer, which, counts, gain, norm):
 @inlined
 def ratio_of_pair(model, ratio, pool, a, b):
     """The ratio of the branch that joins subtrees a and b, nothing else attached to it."""
-    p0, p1, p2, p3 = np.float32(model.pi[0]), np.float32(model.pi[1]), np.float32(model.pi[2]), np.float32(model.pi[3])
-    one = np.float32(1.0)
+    quarter, one = np.float32(scale(model.weights)), np.float32(1.0)
     for p in range(ratio.shape[0]):
-        joint = (p0 * pool[a, 0, p] * pool[b, 0, p] + p1 * pool[a, 1, p] * pool[b, 1, p]) + (
-            p2 * pool[a, 2, p] * pool[b, 2, p] + p3 * pool[a, 3, p] * pool[b, 3, p]
+        joint = total(
+            model.weights,
+            pool[a, 0, p] * pool[b, 0, p],
+            pool[a, 1, p] * pool[b, 1, p],
+            pool[a, 2, p] * pool[b, 2, p],
+            pool[a, 3, p] * pool[b, 3, p],
         )
-        ratio[p] = joint - one
+        ratio[p] = quarter * joint - one
 
 
 @inlined
@@ -82,15 +90,14 @@ def ratio_in_star(model, ratio, pool, a, b, length_b, outer, o):
     """The ratio of the branch of a where a, b (at a known length) and the outer message o meet."""
     u = np.float32(math.exp(-model.beta * length_b))
     q = np.float32(-math.expm1(-model.beta * length_b))
-    p0, p1, p2, p3 = np.float32(model.pi[0]), np.float32(model.pi[1]), np.float32(model.pi[2]), np.float32(model.pi[3])
     one, zero = np.float32(1.0), np.float32(0.0)
     for p in range(ratio.shape[0]):
-        m0 = p0 * (q + u * pool[b, 0, p]) * outer[o, 0, p]
-        m1 = p1 * (q + u * pool[b, 1, p]) * outer[o, 1, p]
-        m2 = p2 * (q + u * pool[b, 2, p]) * outer[o, 2, p]
-        m3 = p3 * (q + u * pool[b, 3, p]) * outer[o, 3, p]
-        both = (m0 + m1) + (m2 + m3)
-        joint = (m0 * pool[a, 0, p] + m1 * pool[a, 1, p]) + (m2 * pool[a, 2, p] + m3 * pool[a, 3, p])
+        m0 = (q + u * pool[b, 0, p]) * outer[o, 0, p]
+        m1 = (q + u * pool[b, 1, p]) * outer[o, 1, p]
+        m2 = (q + u * pool[b, 2, p]) * outer[o, 2, p]
+        m3 = (q + u * pool[b, 3, p]) * outer[o, 3, p]
+        both = total(model.weights, m0, m1, m2, m3)
+        joint = total(model.weights, m0 * pool[a, 0, p], m1 * pool[a, 1, p], m2 * pool[a, 2, p], m3 * pool[a, 3, p])
         ratio[p] = joint / both - one if both > zero else zero
 
 
@@ -244,55 +251,3 @@ def propose_pair(model, rng, pool, counts32, a, b, start, share, weight, prior_r
         prior = 2.0 * math.log(prior_rate) - prior_rate * total
         top = max(fitted, prior)
         log_q[k] = top + math.log((1.0 - prior_share) * math.exp(fitted - top) + prior_share * math.exp(prior - top))
-
-
-@inlined
-def collect(vertex, sign, children, lengths, n_taxa, side, stack, depth_of):
-    """Mark the taxa below a vertex with `sign` in `side`; returns their number and their mean distance from the vertex."""
-    stack[0], depth_of[0] = vertex, 0.0
-    height = 1
-    count = 0
-    total = 0.0
-    while height > 0:
-        height -= 1
-        v, depth = stack[height], depth_of[height]
-        if v < n_taxa:
-            side[v] = sign
-            count += 1
-            total += depth
-            continue
-        for branch in range(2):
-            stack[height] = children[v, branch]
-            depth_of[height] = depth + lengths[v, branch]
-            height += 1
-    return count, total / count
-
-
-@kernel
-def divide(a, b, children, lengths, distances, n_sites, share, weight):
-    """share[k]: expected share of a[k]'s branch in the sum of the two; weight[k]: how sure that is, as pseudo-observations.
-
-    As neighbour joining: the difference of the two branches is how much further a is from the other taxa than b, on average.
-    """
-    n_taxa = distances.shape[0]
-    side = np.zeros(n_taxa, dtype=np.int64)
-    stack = np.empty(2 * n_taxa, dtype=np.int64)
-    depth_of = np.empty(2 * n_taxa)
-    for k in range(a.shape[0]):
-        side[:] = 0
-        n_a, depth_a = collect(a[k], 1, children, lengths, n_taxa, side, stack, depth_of)
-        n_b, depth_b = collect(b[k], 2, children, lengths, n_taxa, side, stack, depth_of)
-        between = 0.0
-        difference = 0.0
-        for i in range(n_taxa):
-            if side[i] == 0:
-                continue
-            for j in range(n_taxa):
-                if side[i] == 1 and side[j] == 2:
-                    between += distances[i, j]
-                elif side[j] == 0:
-                    difference += distances[i, j] / n_a if side[i] == 1 else -distances[i, j] / n_b
-        total = max(between / (n_a * n_b) - depth_a - depth_b, 1e-4)
-        difference = difference / max(n_taxa - n_a - n_b, 1) - depth_a + depth_b
-        share[k] = min(max(0.5 + 0.5 * difference / total, 0.02), 0.98)
-        weight[k] = min(max(0.5 * total * n_sites, 0.5), 200.0)

@@ -11,6 +11,7 @@ import numpy as np
 from vaiphy.kernels.binary import fill_neighbours, fill_schedule, slot_of
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.edges import fill_below, lift, newton, sweep
+from vaiphy.kernels.frequencies import scale, total
 from vaiphy.kernels.logsum import weighted_log_sum
 from vaiphy.kernels.pruning import join_two
 
@@ -29,22 +30,22 @@ BLOCK = 128
 
 
 @inlined
-def fill_ratio_block(pi, first, i, u, second, j, v, part, a, begin, width, product, ratio):
+def fill_ratio_block(weights, first, i, u, second, j, v, part, a, begin, width, product, ratio):
     """`fill_ratio_at` for `width` patterns from `begin` on."""
-    p0, p1, p2, p3 = pi[0], pi[1], pi[2], pi[3]
-    join_two(pi, product, 0, width, first, i, begin, u, second, j, begin, v)
+    inverse = 1.0 / scale(weights)
+    join_two(weights, product, 0, width, first, i, begin, u, second, j, begin, v)
     for p in range(width):
-        o0, o1, o2, o3 = p0 * product[0, 0, p], p1 * product[0, 1, p], p2 * product[0, 2, p], p3 * product[0, 3, p]
+        o0, o1, o2, o3 = product[0, 0, p], product[0, 1, p], product[0, 2, p], product[0, 3, p]
         l0, l1, l2, l3 = part[a, 0, begin + p], part[a, 1, begin + p], part[a, 2, begin + p], part[a, 3, begin + p]
-        both = ((o0 + o1) + (o2 + o3)) * ((p0 * l0 + p1 * l1) + (p2 * l2 + p3 * l3))
-        joint = (o0 * l0 + o1 * l1) + (o2 * l2 + o3 * l3)
-        ratio[0, begin + p] = joint / both - 1.0 if both > 0.0 else 0.0
+        both = total(weights, o0, o1, o2, o3) * total(weights, l0, l1, l2, l3)
+        joint = total(weights, o0 * l0, o1 * l1, o2 * l2, o3 * l3)
+        ratio[0, begin + p] = inverse * joint / both - 1.0 if both > 0.0 else 0.0
 
 
 @inlined
-def fill_ratio_at(pi, first, i, u, second, j, v, part, a, product, ratio):
+def fill_ratio_at(weights, first, i, u, second, j, v, part, a, product, ratio):
     """Ratio (as in `edges`) of the branch that carries part[a] where messages of first[i] (by u) and second[j] (by v) meet."""
-    fill_ratio_block(pi, first, i, u, second, j, v, part, a, 0, ratio.shape[1], product, ratio)
+    fill_ratio_block(weights, first, i, u, second, j, v, part, a, 0, ratio.shape[1], product, ratio)
 
 
 @inlined
@@ -60,22 +61,22 @@ def score_of(ratio, counts, u, values):
 
 
 @inlined
-def rough_score(pi, first, i, u, second, j, v, part, a, u_a, counts, yardstick, limit, product, ratio, values):
+def rough_score(weights, first, i, u, second, j, v, part, a, u_a, counts, yardstick, limit, product, ratio, values):
     """`fill_ratio_at` and `score_of` in one, less the yardstick, a block of patterns at a time; ends once it is below `limit`.
 
     yardstick[k] is what the tree itself scores on block k.
     """
     n_patterns = ratio.shape[1]
-    total = 0.0
+    summed = 0.0
     begin = 0
-    while begin < n_patterns and total >= limit:
+    while begin < n_patterns and summed >= limit:
         width = min(BLOCK, n_patterns - begin)
-        fill_ratio_block(pi, first, i, u, second, j, v, part, a, begin, width, product, ratio)
+        fill_ratio_block(weights, first, i, u, second, j, v, part, a, begin, width, product, ratio)
         for p in range(width):
             values[p] = 1.0 + u_a * ratio[0, begin + p]
-        total += weighted_log_sum(values, counts, begin, width) - yardstick[begin // BLOCK]
+        summed += weighted_log_sum(values, counts, begin, width) - yardstick[begin // BLOCK]
         begin += BLOCK
-    return total
+    return summed
 
 
 @kernel
@@ -93,7 +94,7 @@ def screen(model, children, lengths, tips, counts, prior, margin, radius, max_mo
     start = np.empty(n_vertices + 1, dtype=np.int32)
     child = np.empty(2 * n - 3, dtype=np.int32)
     fill_schedule(children, order, start, child)
-    pi, beta, u_low, u_high = model.pi, model.beta, model.u_low, model.u_high
+    weights, beta, u_low, u_high = model.weights, model.beta, model.u_low, model.u_high
     decay = np.exp(-beta * lengths)
     below = np.empty((n_vertices, 4, n_patterns))
     above = np.empty((n_vertices, 4, n_patterns))
@@ -144,7 +145,7 @@ def screen(model, children, lengths, tips, counts, prior, margin, radius, max_mo
             from_x, i_x = (below, x) if parent[x] == w else (above, w)
             from_y, i_y = (below, y) if parent[y] == w else (above, w)
             u_x, u_y = np.exp(-beta * bx), np.exp(-beta * by)
-            fill_ratio_at(pi, from_x, i_x, u_x, from_y, i_y, u_y, part, cut, product, pendant_ratio)
+            fill_ratio_at(weights, from_x, i_x, u_x, from_y, i_y, u_y, part, cut, product, pendant_ratio)
             reference = prior * np.log(decay[cut])
             for begin in range(0, n_patterns, BLOCK):
                 width = min(BLOCK, n_patterns - begin)
@@ -185,7 +186,7 @@ def screen(model, children, lengths, tips, counts, prior, margin, radius, max_mo
                             sister, sister_length = c, span[q, other]
                     u_sister = np.exp(-beta * sister_length)
                     source, index = (below, sister) if parent[sister] == q else (above, q)
-                    join_two(pi, away, p_next, n_patterns, away, q, 0, u_qr, source, index, 0, u_sister)
+                    join_two(weights, away, p_next, n_patterns, away, q, 0, u_qr, source, index, 0, u_sister)
                     lift(away, p_next)
                     come_from[p_next] = q
                     distance[p_next] = distance[q] + 1
@@ -194,14 +195,14 @@ def screen(model, children, lengths, tips, counts, prior, margin, radius, max_mo
                     if at_vertex == -np.inf and distance[q] < CLOSE:
                         # Hung to q itself, which is the same for both branches that go on from q.
                         at_vertex = rough_score(
-                            pi, inner, i, u_target, away, p_next, 1.0, part, cut, decay[cut], counts, yardstick, hopeless,
+                            weights, inner, i, u_target, away, p_next, 1.0, part, cut, decay[cut], counts, yardstick, hopeless,
                             product, pendant_ratio, values,
                         )  # fmt: skip
                     u_p = np.sqrt(u_target)
                     u_q = u_p
                     u_a = decay[cut]
                     score = rough_score(
-                        pi, inner, i, u_p, away, p_next, u_q, part, cut, u_a, counts, yardstick, hopeless, product,
+                        weights, inner, i, u_p, away, p_next, u_q, part, cut, u_a, counts, yardstick, hopeless, product,
                         pendant_ratio, values,
                     )  # fmt: skip
                     if score >= hopeless:
@@ -214,27 +215,27 @@ def screen(model, children, lengths, tips, counts, prior, margin, radius, max_mo
                         u_p = max(u_target / u_q, u_low)
                     if -margin - PROMISING < score and (score < margin or u_q == NEAR_VERTEX):
                         for _ in range(2):
-                            fill_ratio_at(pi, part, cut, u_a, away, p_next, u_q, inner, i, product, pendant_ratio)
+                            fill_ratio_at(weights, part, cut, u_a, away, p_next, u_q, inner, i, product, pendant_ratio)
                             u_p, _ = newton(pendant_ratio, 0, counts, u_p, prior, u_low, u_high, 2)
-                            fill_ratio_at(pi, part, cut, u_a, inner, i, u_p, away, p_next, product, pendant_ratio)
+                            fill_ratio_at(weights, part, cut, u_a, inner, i, u_p, away, p_next, product, pendant_ratio)
                             u_q, _ = newton(pendant_ratio, 0, counts, u_q, prior, u_low, u_high, 2)
-                            fill_ratio_at(pi, inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
+                            fill_ratio_at(weights, inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
                             u_a, _ = newton(pendant_ratio, 0, counts, u_a, prior, u_low, u_high, 2)
                         # The parts' own likelihoods do change with the length of p-q: their ratio for the branch p-q gives by
                         # how much.
-                        fill_ratio_at(pi, inner, i, 1.0, flat, 0, 1.0, away, p_next, product, pendant_ratio)
+                        fill_ratio_at(weights, inner, i, 1.0, flat, 0, 1.0, away, p_next, product, pendant_ratio)
                         score = score_of(pendant_ratio, counts, u_p * u_q, values) - score_of(
                             pendant_ratio, counts, u_target, values
                         )
-                        fill_ratio_at(pi, inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
+                        fill_ratio_at(weights, inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
                         score += score_of(pendant_ratio, counts, u_a, values) - reference
                         score += prior * (np.log(u_a) + np.log(u_p) + np.log(u_q) - np.log(u_target))
                     if score > -margin and n_kept < max_moves:
                         moves[n_kept, 0], moves[n_kept, 1], moves[n_kept, 2], moves[n_kept, 3] = a, w, p_next, q
                         scores[n_kept] = score
-                        spans[n_kept, 0] = -1.0 / beta * np.log(u_a)
-                        spans[n_kept, 1] = -1.0 / beta * np.log(u_p)
-                        spans[n_kept, 2] = -1.0 / beta * np.log(u_q)
+                        spans[n_kept, 0] = -model.spacing * np.log(u_a)
+                        spans[n_kept, 1] = -model.spacing * np.log(u_p)
+                        spans[n_kept, 2] = -model.spacing * np.log(u_q)
                         n_kept += 1
                     if p_next >= n and distance[p_next] < radius:
                         stack[depth] = p_next

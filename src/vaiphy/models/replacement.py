@@ -19,17 +19,23 @@ MIN_LENGTH, MAX_LENGTH = 1e-8, 20.0
 
 
 class Replacement(NamedTuple):
-    """A model as the kernels read it; `u_low` and `u_high` are u of the longest and the shortest branch."""
+    """A model as the kernels read it.
 
-    pi: Floats  # (4,)
+    `pi` (4,); `weights` are the same four numbers, or None if they are equal (`kernels.frequencies`). `spacing` = 1 / beta is the
+    mean length between two replacements; `u_low` and `u_high` are u of the longest and the shortest branch.
+    """
+
+    pi: Floats
+    weights: tuple[float, float, float, float] | None
     beta: float
+    spacing: float
     u_low: float
     u_high: float
 
     @property
     def exchangeable(self) -> bool:
         """Whether all states are alike, so that their names may be permuted."""
-        return bool(np.all(self.pi == self.pi[0]))
+        return self.weights is None
 
     def decay(self, length: Floats | float) -> Floats:
         """u of branch lengths."""
@@ -37,12 +43,15 @@ class Replacement(NamedTuple):
 
     def length(self, decay: Floats) -> Floats:
         """Branch lengths of u."""
-        return -1.0 / self.beta * np.log(decay)
+        return -self.spacing * np.log(decay)
 
 
 def replacement(pi: Floats, beta: float) -> Replacement:
     """The model with these frequencies and this rate of replacement."""
-    return Replacement(pi, beta, float(np.exp(-beta * MAX_LENGTH)), float(np.exp(-beta * MIN_LENGTH)))
+    a, c, g, t = pi.tolist()
+    weights = None if a == c == g == t else (a, c, g, t)
+    u_low, u_high = np.exp(-beta * np.array([MAX_LENGTH, MIN_LENGTH])).tolist()
+    return Replacement(pi, weights, beta, 1.0 / beta, u_low, u_high)
 
 
 def replacement_of(model: Model) -> Replacement:

@@ -35,7 +35,7 @@ def screen(
     if radius is None:
         radius = n if n <= FAR_MOVES_UP_TO else NEAR
     moves, scores, spans = np.empty((most, 4), dtype=np.int32), np.empty(most), np.empty((most, 3))
-    patterns, prior = target.patterns, target.prior_rate / target.model.beta
+    patterns, prior = target.patterns, target.prior_rate * target.model.spacing
     kept = neighbourhood.screen(
         target.model, children, lengths, patterns.tips, patterns.counts, prior, margin, radius, most, moves, scores, spans
     )
