@@ -79,6 +79,32 @@ def rough_score(weights, first, i, u, second, j, v, part, a, u_a, counts, yardst
     return summed
 
 
+@inlined
+def optimise_three(
+    model, part, a, u_a, near, p, u_p, far, q, u_q, u_whole, counts, prior, reference, flat, product, ratio, values
+):
+    """Improve the three branches where part[a] is hung between near[p] and far[q], which one branch (u_whole) joined before.
+
+    Returns the score (log-likelihood and prior, less that of the parts, of the whole branch and of `reference`) and
+    the three u.
+    """
+    weights, u_low, u_high = model.weights, model.u_low, model.u_high
+    for _ in range(2):
+        fill_ratio_at(weights, part, a, u_a, far, q, u_q, near, p, product, ratio)
+        u_p, _ = newton(ratio, 0, counts, u_p, prior, u_low, u_high, 2)
+        fill_ratio_at(weights, part, a, u_a, near, p, u_p, far, q, product, ratio)
+        u_q, _ = newton(ratio, 0, counts, u_q, prior, u_low, u_high, 2)
+        fill_ratio_at(weights, near, p, u_p, far, q, u_q, part, a, product, ratio)
+        u_a, _ = newton(ratio, 0, counts, u_a, prior, u_low, u_high, 2)
+    # The parts' own likelihoods do change with the length of p-q: their ratio for the branch p-q gives by how much.
+    fill_ratio_at(weights, near, p, 1.0, flat, 0, 1.0, far, q, product, ratio)
+    score = score_of(ratio, counts, u_p * u_q, values) - score_of(ratio, counts, u_whole, values)
+    fill_ratio_at(weights, near, p, u_p, far, q, u_q, part, a, product, ratio)
+    score += score_of(ratio, counts, u_a, values) - reference
+    score += prior * (np.log(u_a) + np.log(u_p) + np.log(u_q) - np.log(u_whole))
+    return score, u_a, u_p, u_q
+
+
 @kernel
 def screen(model, children, lengths, tips, counts, prior, margin, radius, max_moves, moves, scores, spans):
     """Score all regraftings of one tree, up to `radius` branches away; keep those within `margin` of the tree itself.
@@ -87,6 +113,7 @@ def screen(model, children, lengths, tips, counts, prior, margin, radius, max_mo
     optimisation. Fills `moves` (a, w, p, q), `scores` and `spans` (lengths a-w, w-p, w-q); returns how many were kept (at
     most max_moves).
     """
+    # In one piece: the walk around each cut shares a dozen arrays, and calls would be longer than what they call.
     n = children.shape[0] + 2
     n_vertices = 2 * n - 2
     n_patterns = counts.shape[0]
@@ -214,22 +241,10 @@ def screen(model, children, lengths, tips, counts, prior, margin, radius, max_mo
                         score, u_a, u_q = at_vertex, decay[cut], NEAR_VERTEX
                         u_p = max(u_target / u_q, u_low)
                     if -margin - PROMISING < score and (score < margin or u_q == NEAR_VERTEX):
-                        for _ in range(2):
-                            fill_ratio_at(weights, part, cut, u_a, away, p_next, u_q, inner, i, product, pendant_ratio)
-                            u_p, _ = newton(pendant_ratio, 0, counts, u_p, prior, u_low, u_high, 2)
-                            fill_ratio_at(weights, part, cut, u_a, inner, i, u_p, away, p_next, product, pendant_ratio)
-                            u_q, _ = newton(pendant_ratio, 0, counts, u_q, prior, u_low, u_high, 2)
-                            fill_ratio_at(weights, inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
-                            u_a, _ = newton(pendant_ratio, 0, counts, u_a, prior, u_low, u_high, 2)
-                        # The parts' own likelihoods do change with the length of p-q: their ratio for the branch p-q gives by
-                        # how much.
-                        fill_ratio_at(weights, inner, i, 1.0, flat, 0, 1.0, away, p_next, product, pendant_ratio)
-                        score = score_of(pendant_ratio, counts, u_p * u_q, values) - score_of(
-                            pendant_ratio, counts, u_target, values
-                        )
-                        fill_ratio_at(weights, inner, i, u_p, away, p_next, u_q, part, cut, product, pendant_ratio)
-                        score += score_of(pendant_ratio, counts, u_a, values) - reference
-                        score += prior * (np.log(u_a) + np.log(u_p) + np.log(u_q) - np.log(u_target))
+                        score, u_a, u_p, u_q = optimise_three(
+                            model, part, cut, u_a, inner, i, u_p, away, p_next, u_q, u_target, counts, prior, reference, flat,
+                            product, pendant_ratio, values,
+                        )  # fmt: skip
                     if score > -margin and n_kept < max_moves:
                         moves[n_kept, 0], moves[n_kept, 1], moves[n_kept, 2], moves[n_kept, 3] = a, w, p_next, q
                         scores[n_kept] = score

@@ -119,6 +119,7 @@ def log_likelihood(weights, order, start, child, decay, tips, counts, work, log_
     float64, `log_scale` (BLOCK,), `pending` (n_vertices,) int64, -1 where a vertex has nothing below it. A pattern that is
     impossible gives -inf.
     """
+    # In one piece: the cases differ in where partials are read from, and each is a single call.
     n_taxa = tips.shape[0]
     n_patterns = tips.shape[2]
     result = 0.0

@@ -158,6 +158,26 @@ def lightest_on_path(neighbour, degree, i, j, weights, accepted, came, stack, n)
     return worst
 
 
+@inlined
+def hang_from_zero(neighbour, degree, came, stack, parent):
+    """The tree of `neighbour` as a parent array, rooted at vertex 0."""
+    came[:] = -1
+    stack[0] = 0
+    came[0] = 0
+    parent[0] = -1
+    size = 1
+    while size > 0:
+        size -= 1
+        v = stack[size]
+        for s in range(degree[v]):
+            w = neighbour[v, s]
+            if came[w] < 0:
+                came[w] = v
+                parent[w] = v
+                stack[size] = w
+                size += 1
+
+
 @kernel
 def decide(order, ends, weights, by_weight, first_tree, replay, wanted, rng, parents, log_density, trace, n_traced):
     """Draw trees, or replay given ones, and their log-densities.
@@ -225,18 +245,4 @@ def decide(order, ends, weights, by_weight, first_tree, replay, wanted, rng, par
                 connect(neighbour, degree, ends[new, 0], ends[new, 1])
         log_density[t, 0] = log_all
         log_density[t, 1] = log_accepted
-        came[:] = -1
-        stack[0] = 0
-        came[0] = 0
-        parents[t, 0] = -1
-        size = 1
-        while size > 0:
-            size -= 1
-            v = stack[size]
-            for s in range(degree[v]):
-                w = neighbour[v, s]
-                if came[w] < 0:
-                    came[w] = v
-                    parents[t, w] = v
-                    stack[size] = w
-                    size += 1
+        hang_from_zero(neighbour, degree, came, stack, parents[t])

@@ -90,6 +90,7 @@ def run(
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
     >>> analysis.log_evidence, analysis.std_error                                   # doctest: +SKIP
     """
+    # In one piece: the steps of a run, one after the other, from input to files.
     if method not in METHODS:
         raise InputError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
     if time_limit is not None and not 0 < time_limit < float("inf"):
