@@ -37,7 +37,7 @@ def message(partials, length):
 
 def test_a_merger_is_a_pruning_step(case):
     _, patterns = case
-    forest = forests.begin(patterns, JC69, 3)
+    forest = forests.begin(patterns, 3)
     lengths = np.array([[0.1, 0.3], [0.001, 0.02], [1.0, 0.0]])
     forests.merge_roots(forest, np.array([0, 2, 5]), np.array([3, 1, 6]), lengths)
     for k, (a, b) in enumerate([(0, 3), (2, 1), (5, 6)]):
@@ -52,7 +52,7 @@ def test_a_merger_is_a_pruning_step(case):
 def test_plain_python_agrees(case):
     _, patterns = case
     pool = np.empty((3, 4, patterns.n_patterns), dtype=np.float32)
-    pool[:2] = forests.leaves(patterns, JC69)[0][:2]
+    pool[:2] = forests.leaves(patterns)[0][:2]
     results = []
     for function in (merge.merge_many, merge.merge_many.py_func):
         gain, work = np.empty(1), np.empty(patterns.n_patterns)
@@ -65,7 +65,7 @@ def test_plain_python_agrees(case):
 
 def test_slots_are_shared_and_freed(case):
     _, patterns = case
-    forest = forests.begin(patterns, JC69, 64)
+    forest = forests.begin(patterns, 64)
     n_slots = len(forest.free)
     rng = np.random.default_rng(2)
     for n_roots in range(7, 1, -1):
@@ -81,7 +81,7 @@ def test_slots_are_shared_and_freed(case):
 def test_ratios_give_the_likelihood_of_a_branch(case):
     _, patterns = case
     pool = np.empty((4, 4, patterns.n_patterns), dtype=np.float32)
-    pool[:3] = forests.leaves(patterns, JC69)[0][:3]
+    pool[:3] = forests.leaves(patterns)[0][:3]
     ratio, work = np.empty(patterns.n_patterns, dtype=np.float32), np.empty(patterns.n_patterns)
     merge.ratio_in_star(JC69, ratio, pool, 0, 1, 0.2, pool, 2)
     values = []
@@ -133,7 +133,7 @@ def test_messages_meet_in_the_likelihood(case):
     tree, patterns = case
     children, lengths = binary_arrays(tree)
     expected = log_likelihood(tree, patterns)
-    pool, logs, n_vertices = guides.tree_messages(JC69, forests.leaves(patterns, JC69), patterns.counts, children, lengths)
+    pool, logs, n_vertices = guides.tree_messages(JC69, forests.leaves(patterns), patterns.counts, children, lengths)
     for vertex in range(1, n_vertices):
         outside = guides.send(JC69, pool, n_vertices + vertex, lengths[vertex])
         joint = 0.25 * (outside * pool[vertex]).sum(axis=0, dtype=float)

@@ -74,7 +74,7 @@ def run(
         raise ValueError(f"at least 3 taxa are needed, there are {patterns.n_taxa}")
     if n_particles < 1:
         raise ValueError(f"at least one particle is needed, not {n_particles}")
-    forest = forests.begin(target.data(patterns), target.model, n_particles, threads)
+    forest = forests.begin(target.data(patterns), n_particles, threads, target.model)
     running = proposal.begin(forest, target)
     chance, *pieces = streams(rng, 1 + -(-n_particles // CHUNK))
     n_ranks = patterns.n_taxa - 1

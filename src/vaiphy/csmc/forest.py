@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import merge
 from vaiphy.kernels.binary import taxon_keys
+from vaiphy.models.jc69 import JC69
 from vaiphy.models.replacement import Replacement
 from vaiphy.parallel import chunks, map_threads
 
@@ -67,7 +68,7 @@ class Forest:
         return self.n_taxa - self.n_roots
 
 
-def begin(patterns: SitePatterns, model: Replacement, n_particles: int, threads: int = 1) -> Forest:
+def begin(patterns: SitePatterns, n_particles: int, threads: int = 1, model: Replacement = JC69) -> Forest:
     """All taxa by themselves, in every particle."""
     n = patterns.n_taxa
     n_vertices = n + (n - 1) * n_particles
@@ -101,7 +102,7 @@ def begin(patterns: SitePatterns, model: Replacement, n_particles: int, threads:
     )
 
 
-def leaves(patterns: SitePatterns, model: Replacement) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def leaves(patterns: SitePatterns, model: Replacement = JC69) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Normalised partials of the taxa, (n, 4, P), and their log-likelihoods (the frequency of every base that is known)."""
     chances = (model.pi[:, None] * patterns.tips).sum(axis=1)
     return (patterns.tips / chances[:, None, :]).astype(np.float32), np.log(chances) @ patterns.counts
