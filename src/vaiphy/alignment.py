@@ -28,7 +28,7 @@ MIN_TAXA = 4
 
 
 class AlignmentError(InputError):
-    """The text is no usable alignment; `problems` lists everything found, each with its place."""
+    """The text is not a usable alignment; `problems` lists everything found, each with its place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def too_few_taxa(alignment: Alignment) -> str:
 
 
 def encode(sequence: str) -> NDArray[np.uint8]:
-    """A sequence of IUPAC letters, either case, as bit sets; 0 marks a character that is no nucleotide code.
+    """A sequence of IUPAC letters, either case, as bit sets; 0 marks a character that is not a nucleotide code.
 
     >>> encode("acgu-R").tolist()
     [1, 2, 4, 8, 15, 5]

@@ -53,7 +53,7 @@ def test_unknown_names(patterns):
     rng = np.random.default_rng(1)
     with pytest.raises(ValueError, match="not one of guided, pairwise, paper, vanilla"):
         csmc.run(patterns, rng=rng, proposal="best")
-    with pytest.raises(ValueError, match="made from a fitted law"):
+    with pytest.raises(ValueError, match="made from a fitted distribution"):
         csmc.run(patterns, rng=rng, proposal="paper")
     with pytest.raises(ValueError, match="floor must be positive"):
         SupportMerger(np.zeros(0, dtype=np.uint64), np.zeros(0), floor=0.0)

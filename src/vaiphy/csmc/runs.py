@@ -100,7 +100,7 @@ def make_proposal(
         reference = prepare(patterns, target, guide_rng, trees, effort, threads)
         return guided_proposal(patterns, reference, target, threads)
     if name == "paper" and fit is None:
-        raise ValueError('the proposal "paper" is made from a fitted law: pass fit=vaiphy.fit(patterns, rng=...)')
+        raise ValueError('the proposal "paper" is made from a fitted distribution: pass fit=vaiphy.fit(patterns, rng=...)')
     if name not in ("paper", "pairwise"):
         raise ValueError(f"proposal {name!r} is not one of guided, pairwise, paper, vanilla")
     if fit is None:

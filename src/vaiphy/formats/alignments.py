@@ -59,7 +59,7 @@ def read_alignment(
         return datasets.load(name)
     if re.fullmatch(r"DS[0-9]+", name, re.IGNORECASE) and not Path(name).exists():
         known = ", ".join(datasets.DATASETS)
-        raise AlignmentError(f"{name}: there is neither such a file nor such an embedded data set (there are {known})")
+        raise AlignmentError(f"{name}: there is no such file, and no embedded data set of that name (there are {known})")
     text, digest = read_hashed(name, AlignmentError)
     return replace(parse_alignment(text, _source(name), format, matchchar, missing, seqtype), sha256=digest)
 

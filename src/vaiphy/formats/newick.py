@@ -39,7 +39,7 @@ class Names:
         if repeated := [taxon for taxon, times in Counter(self.taxa).items() if times > 1]:
             raise TreeError(f"taxon {repeated[0]!r} occurs twice")
         if strange := next((taxon for taxon in self.taxa if turning(taxon)), ""):
-            raise TreeError(f"taxon {strange!r}: {turning(strange)} turns the text behind it around; rename the taxon")
+            raise TreeError(f"taxon {strange!r}: {turning(strange)} reverses the text that follows it; rename the taxon")
         if "" in self.taxa:
             raise TreeError("a leaf without a name")
         # Later entries win: exact names over other spellings, and the table of the file over both.

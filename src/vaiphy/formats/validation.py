@@ -55,7 +55,7 @@ def _name_problems(records: list[Record]) -> list[Problem]:
             problems.append((record.line, "a sequence without a name"))
         elif character := turning(record.name):
             problems.append(
-                (record.line, f"taxon {record.name!r}: {character} turns the text behind it around; rename the taxon")
+                (record.line, f"taxon {record.name!r}: {character} reverses the text that follows it; rename the taxon")
             )
         elif record.name in seen:
             first = f"is already in line {seen[record.name]}" if record.line else "occurs twice"

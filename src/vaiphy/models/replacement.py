@@ -71,7 +71,7 @@ def replacement_of(model: Model) -> Replacement:
     }
     wrong = [reason for reason, holds in reasons.items() if holds]
     if wrong:
-        raise InputError(f"model '{model.name}': {wrong[0]}; JC, or F81 with given frequencies (F81+F), is possible here")
+        raise InputError(f"model '{model.name}': {wrong[0]}; use JC, or F81 with fixed frequencies (F81+F)")
     arrays = model.arrays(np.zeros((1, 0)))
     assert isinstance(arrays, EqualInput)
     return replacement(arrays.pi[0], float(arrays.beta[0]))
