@@ -177,7 +177,7 @@ def test_something_is_on_the_screen_at_once(data):
     ("words", "message"),
     [
         (("run", "nothing.fasta"), "nothing.fasta: there is no such file"),
-        (("run", "DS9"), "neither such a file nor such an embedded data set"),
+        (("run", "DS9"), "no such file, and no embedded data set of that name"),
         (("run", "apes.fasta", "--outgroup", "Yeti"), "the outgroup 'Yeti' is not among the taxa"),
         (("run", "apes.fasta", "--accuracy", "0"), "--accuracy: 0 is out of range; give a number from 0.0001 to 1,000"),
         (("run", "apes.fasta", "--threads", "none"), "'none' is neither a number of threads (1 to 9,999) nor 'auto'"),

@@ -54,7 +54,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     default="posterior",
     show_default=True,
     group=METHOD,
-    help="posterior: evidence and posterior over unrooted binary trees. The others: the methods of the VaiPhy paper.",
+    help="posterior: marginal likelihood and posterior over unrooted binary trees. The others: the methods of the VaiPhy paper.",
 )
 @_option(
     "--replicates",
@@ -130,7 +130,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     group=METHOD,
     help="Particles of the methods phi-csmc and csmc, at least 2.",
 )
-@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log evidence 0).")
+@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log marginal likelihood 0).")
 @_option(
     "--format",
     "format_",
@@ -187,7 +187,7 @@ def run(
     safe_names: bool,
     quiet: bool,
 ) -> None:
-    """Infer the posterior of trees and the evidence of ALIGNMENT.
+    """Infer the posterior of trees and the marginal likelihood (evidence) of ALIGNMENT.
 
     ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted continues
     when the same command is given again.

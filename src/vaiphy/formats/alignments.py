@@ -142,5 +142,5 @@ def _symbol(symbol: str | None, what: str, alphabet: Alphabet) -> str:
     if len(symbol) != 1 or not symbol.isascii() or not symbol.isprintable() or symbol == " ":
         raise AlignmentError(f"{what}: {symbol!r} is not one printable character")
     if alphabet.codes.get(symbol.upper(), alphabet.everything) != alphabet.everything:
-        raise AlignmentError(f"{what}: {symbol!r} is a {alphabet.noun}")
+        raise AlignmentError(f"{what}: {symbol!r} is {alphabet.noun}")
     return symbol

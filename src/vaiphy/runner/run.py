@@ -163,7 +163,7 @@ def run(
             try:
                 session.finish(analysis, {} if stopped.complete else stopped.state)
             except OSError as problem:
-                advice = "the results could not be written; when there is room, run the same command again (without --redo) to continue"
+                advice = "the results could not be written; make room and run the same command again (without --redo)"
                 raise OSError(problem.errno, f"{problem.strerror}; {advice}", problem.filename) from None
         if watch.seconds:
             say(f"compiling took {watch.seconds:.1f} s; the next start on this machine needs none")
