@@ -8,7 +8,7 @@ was, to its nearer end); where that looks promising, all three branches are opti
 
 import numpy as np
 
-from vaiphy.kernels.binary import fill_neighbours, fill_schedule, slot_of
+from vaiphy.kernels.binary import fill_neighbours, fill_schedule, other_two, slot_of
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.edges import fill_below, lift, newton, sweep
 from vaiphy.kernels.frequencies import scale, total
@@ -157,15 +157,7 @@ def screen(model, children, lengths, tips, counts, prior, margin, radius, max_mo
                 a, w = parent[cut], cut
             if w < n:
                 continue
-            x, y = -1, -1
-            bx, by = 0.0, 0.0
-            for side in range(3):
-                c = neighbour[w, side]
-                if c != a:
-                    if x < 0:
-                        x, bx = c, span[w, side]
-                    else:
-                        y, by = c, span[w, side]
+            x, bx, y, by = other_two(neighbour, span, w, a)
             part = below if direction == 0 else above
             merged = np.exp(-beta * (bx + by))
             # The tree itself is the yardstick.
