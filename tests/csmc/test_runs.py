@@ -82,8 +82,8 @@ def test_support_is_the_share_of_trees(patterns):
 
 
 def test_climbing_never_loses_mass(patterns):
-    pool = Pool(patterns, 10.0)
-    pool.add(*bootstrap_trees(patterns, 5, np.random.default_rng(6)))
+    pool = Pool(csmc.Target("unrooted").for_search(patterns))
+    pool.add(*bootstrap_trees(pool.target, 5, np.random.default_rng(6)))
     before = max(pool.masses)
     pool.climb(pool.best(3))
     assert max(pool.masses) >= before
