@@ -21,8 +21,9 @@ AT_HOME = (
     "kernels/lengths.py",
     "vi/",
 )
-#: The same numbers where they mean something else: shares, quartiles, an opacity.
+#: The same numbers where they mean something else: shares, quartiles, an opacity, a step that is small enough.
 OTHERWISE = {
+    "kernels/branch.py": {"0.25"},
     "output/svg.py": {"0.75"},
     "posterior/progress.py": {"0.25"},
     "posterior/settings.py": {"0.25"},
