@@ -54,7 +54,7 @@ def models(
     """Compare substitution models by their marginal likelihoods.
 
     Each model's trees, branch lengths and parameters are integrated out; the table shows Bayes factors and posterior
-    probabilities. A comparison that was interrupted goes on when the same command is given again, and a longer list computes
+    probabilities. A comparison that was interrupted continues when the same command is given again, and a longer list computes
     only what is new. `vaiphy run -m auto` does this first and takes the winner.
 
     \b
@@ -78,7 +78,7 @@ def models(
                 missing=missing, seqtype=seqtype, redo=redo, listener=listener,
             )  # fmt: skip
     except (Interrupted, KeyboardInterrupt):
-        click.echo("\nstopped; the same command (without --redo) goes on", err=True)
+        click.echo("\nstopped; run the same command again (without --redo) to continue", err=True)
         sys.exit(130)
     click.echo(text_table(found))
     if not quiet:

@@ -189,7 +189,7 @@ def run(
 ) -> None:
     """Infer the posterior of trees, branch lengths and model parameters, and the marginal likelihood.
 
-    ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted goes on
+    ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted continues
     when the same command is given again.
 
     \b
@@ -244,7 +244,7 @@ def run(
                 listener=listener,
             )
     except Interrupted as stop:
-        again = "; the same command (without --redo) goes on from the checkpoint" if stop.saved else ""
+        again = "; run the same command again (without --redo) to continue from the checkpoint" if stop.saved else ""
         click.echo(f"\nstopped{again}", err=True)
         sys.exit(130)
     except KeyboardInterrupt:
