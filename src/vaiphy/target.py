@@ -220,7 +220,8 @@ class Target:
 
     def words(self) -> list[str]:
         """Models and priors in plain sentences."""
-        last = [self.length_prior.words(), "Topologies: all unrooted binary trees equally likely."]
+        free = "Topologies: all unrooted binary trees equally likely."
+        last = [self.length_prior.words(), free if self.constraint is None else self.constraint.words(self.taxa)]
         if self.prior_only:
             last.append("The data are left out: what is sampled is the prior.")
         lines: list[str] = []

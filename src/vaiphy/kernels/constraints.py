@@ -1,13 +1,13 @@
 """Trees that must have given splits, or must not: what distributions of clades and moves need to know of them.
 
-Required splits, each named by its side without taxon 0, are nested or disjoint, so they are nodes of a tree whose root, node 0, is
-all taxa but taxon 0. The *blocks* of a node are the nodes and taxa right below it. In a tree that obeys, every clade is made of
-some of the blocks of one node; made of all of them, it is a single block of the node above. So a vertex's *standing* (its node,
-its number of blocks) tells whether two clades may be joined: if they belong to the same node. No sets are compared.
+Required splits, each named by its side without taxon 0, are nested or disjoint, so they are nodes of a tree whose root, node 0,
+is all taxa but taxon 0. The *blocks* of a node are the nodes and taxa right below it. In a tree that obeys, every clade is made
+of some of the blocks of one node; made of all of them, it is a single block of the node above. So a vertex's *standing* (its
+node, its number of blocks) tells whether two clades may be joined: if they belong to the same node. No sets are compared.
 
-Required splits may be about some of the taxa only (a constraint tree without the others): the others are *free*, belong to no node,
-and may be joined with anything. A standing therefore also counts the taxa, and the bound ones among them. It is packed into one
-integer, which takes the place of the number of taxa that is all that unconstrained trees need.
+Required splits may be about some of the taxa only (a constraint tree without the others): the others are *free*, belong to no
+node, and may be joined with anything. A standing therefore also counts the taxa, and the bound ones among them. It is packed into
+one integer, which takes the place of the number of taxa that is all that unconstrained trees need.
 
 Among the trees that obey, drawn uniformly, a clade with s blocks is cut as a uniform tree with s leaves is; free taxa are added
 one by one, each to any of the 2k - 1 branches (stem included) of a rooted tree with k leaves.
@@ -92,10 +92,10 @@ def log_uniform(rules, log_trees, a, b):
 
 @inlined
 def is_forbidden(rules, clade):
+    found = False
     for k in range(rules.forbidden.shape[0]):
-        if rules.forbidden[k] == clade:
-            return True
-    return False
+        found |= rules.forbidden[k] == clade
+    return found
 
 
 @inlined

@@ -1,8 +1,8 @@
 """Which trees are allowed: those that have required splits and lack forbidden ones; how many they are.
 
-A split is named by the taxa (numbers) of one side. Required splits may be about some of the taxa only (`bound`): a tree obeys if it
-has them once the other taxa are taken off. The prior of topologies is uniform over the trees that obey, so its logarithm is minus
-the logarithm of their number.
+A split is named by the taxa (numbers) of one side. Required splits may be about some of the taxa only (`bound`): a tree obeys if
+it has them once the other taxa are taken off. The prior of topologies is uniform over the trees that obey, so its logarithm is
+minus the logarithm of their number.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,6 +20,8 @@ from vaiphy.kernels.constraints import BITS, FIELD, Rules
 Clade = frozenset[int]
 #: More forbidden splits than this are not counted: the terms of inclusion and exclusion double with each.
 MOST_FORBIDDEN = 12
+#: Clades, or names of one clade, that are listed in words.
+SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,19 @@ class Constraint:
         blocks = [sum(leaf[taxon] >> (3 * BITS) == k for taxon in clade) for k, clade in enumerate(nodes)]
         for k in range(1, len(nodes)):
             blocks[above[k]] += 1
-        return Rules(*(np.array(row, dtype=np.int64) for row in (blocks, above, leaf)), forbidden)
+        one, two, three = (np.array(row, dtype=np.int64) for row in (blocks, above, leaf))
+        return Rules(one, two, three, forbidden)
+
+    def words(self, taxa: Sequence[str]) -> str:
+        """Which trees are allowed and how many they are, in plain words."""
+        rules = [f"have the clade {short_list(c, self.bound, taxa)}" for c in self.required[:SHOWN]]
+        if len(self.required) > SHOWN:
+            rules.append(f"have {len(self.required) - SHOWN} more clades of the constraint tree")
+        rules += [f"do not have the clade {short_list(c, frozenset(range(self.n_taxa)), taxa)}" for c in self.forbidden]
+        but = " once all other taxa are taken off" if self.is_partial else ""
+        free = f"; {self.n_taxa - len(self.bound)} taxa may be anywhere" if self.is_partial else ""
+        numbers = f"{_number(self.n_trees)} of the {_number(n_unrooted(self.n_taxa))} unrooted binary trees"
+        return f"Topologies: equally likely are those {numbers} that {' and '.join(rules)}{but}{free}."
 
     def obeyed_by(self, clades: Iterable[Clade]) -> bool:
         """Whether the tree with these splits (each by its side without taxon 0) obeys."""
@@ -133,8 +147,19 @@ def identity(clade: Clade, n_taxa: int) -> int:
     return int(np.bitwise_xor.reduce(keys[sorted(clade)]))
 
 
+def short_list(clade: Clade, of: Clade, taxa: Sequence[str]) -> str:
+    """The smaller side of a split by its names, at most six of them."""
+    side = min(clade, of - clade, key=lambda c: (len(c), sorted(c)))
+    names = [taxa[t] for t in sorted(side)]
+    return "{" + ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "") + "}"
+
+
+def _number(n: int) -> str:
+    return f"{n:,}" if n < 10**12 else f"{n // 10 ** (digits := len(str(n)) - 3) / 100:.2f}e{digits + 2}"
+
+
 def _side(clade: Clade, of: Clade) -> Clade:
-    return of - clade if 0 in clade else clade
+    return of - clade if min(of) in clade else clade
 
 
 def _nested(a: Clade, b: Clade) -> bool:
