@@ -99,8 +99,8 @@ def test_parts(tmp_path):
 def test_what_is_not_understood_is_named(tmp_path):
     found = read(
         tmp_path,
-        "set autoclose=yes;\nlset nst=mixed rates=lnorm;\nprset brlenspr=clock:uniform shapepr=uniform(0,10);\nmcmc ngen=1000;\n"
-        "constraint c = Anna Zoe;\nprset topologypr=constraints(nobody);",
+        "set autoclose=yes;\nlset nst=mixed rates=lnorm;\nprset brlenspr=clock:uniform shapepr=uniform(0,10);\n"
+        "mcmc ngen=1000;\nconstraint c = Anna Zoe;\nprset topologypr=constraints(nobody);",
     )
     assert [line.split(" is not understood")[0] for line in found.warnings] == [
         "mrbayes block, line 14: autoclose=yes in set",

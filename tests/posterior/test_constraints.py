@@ -93,7 +93,7 @@ def which_trees(target, children, tops):
 
 
 def log_topology(proposal):
-    """Log-probability of each topology, branch lengths integrated out: all of them with one Gamma for inner, one for outer ones."""
+    """Log-probability of each topology: lengths have one Gamma for inner, one for outer branches, and are divided out."""
     target = proposal.target
     children, _ = trees_of(target.n_taxa)
     n, m = target.n_taxa, len(children)
@@ -132,7 +132,7 @@ def test_draws_have_that_density(case, learn):
     target = target_with(case)
     proposal = fitted(target) if learn else prior_proposal(target)
     n = 20_000
-    children, lengths, tops, z = proposal.sample(n, [1])
+    children, _, tops, _ = proposal.sample(n, [1])
     seen = np.bincount(which_trees(target, children, tops), minlength=105)
     expected = n * np.exp(log_topology(proposal))
     assert seen[expected == 0].sum() == 0

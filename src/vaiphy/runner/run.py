@@ -109,6 +109,7 @@ def run(
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
     block = from_block(alignment, data) if mrbayes_block else None
     if block is not None:
+        data = replace(data, warnings=(*data.warnings, *block.warnings))
         length_prior = length_prior or (block.length_prior if prior_rate is None else None)
         outgroup, part_rates = outgroup or block.outgroup, block.part_rates if partition is None else part_rates
         given = constraint is not None or len(monophyletic) + len(not_monophyletic) > 0
@@ -166,8 +167,8 @@ def run(
             command += f" --seed {settings.seed}"
         provenance = Provenance(__version__, command, data.source, data.sha256 or content, threads or available_threads())
         _introduce(say, settings, provenance, patterns, data, saved)
-        for line in (block.sentence, *(f"warning: {w}" for w in block.warnings)) if block else (note(alignment),):
-            say(line) if line else None
+        if remark := block.sentence if block else note(alignment):
+            say(f"note: {remark}")
         session = _Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
         stopped = run_steps(
