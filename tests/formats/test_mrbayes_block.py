@@ -91,8 +91,8 @@ def test_parts(tmp_path):
     )
     assert shared.part_rates == "linked"
     assert shared.warnings == (
-        "mrbayes block: MrBayes would give all parts the same statefreq, revmat, shape, since no unlink line says otherwise; here "
-        "each part has its own",
+        "mrbayes block: MrBayes would give all parts the same statefreq, revmat, shape, since no unlink line says otherwise; "
+        "here each part has its own",
     )
 
 

@@ -160,8 +160,11 @@ def statistics(particles, target):
     )
 
 
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("case", list(CASES))
+@pytest.mark.parametrize(
+    ("case", "beta"),
+    [(case, beta) for case in ("nested", "triple", "some taxa, nested", "neither", "both") for beta in (0.0, 0.3, 1.0)]
+    + [(case, 0.3) for case in ("pair", "with taxon 0", "two", "some taxa", "not")],
+)
 def test_moves_leave_the_target_invariant(case, beta):
     """As in test_invariance: draws are weighed by pi_beta, and moving them changes no weighted mean."""
     target = target_with(case, n_sites=1 if beta == 1.0 else 2)
@@ -194,22 +197,30 @@ def tree_evidences(n_taxa, n_sites):
     return np.array([tree_evidence(edges, CODES[:n_taxa, :n_sites]) for edges in unrooted_topologies(n_taxa)])
 
 
-@pytest.mark.parametrize("case", list(CASES))
+def near_the_prior(target):
+    """A proposal fitted to draws from the prior, unequally weighted."""
+    rng = np.random.default_rng(5)
+    start_from = prior_proposal(target)
+    draws = start_from.sample(300, [8])
+    weights = rng.dirichlet(np.ones(300)) * ~start_from.is_forbidden(draws[0], draws[2])
+    return fit(target, *draws, weights / weights.sum(), Fitting(floor=0.2, widening=0.7))
+
+
+@pytest.mark.parametrize("case", ["nested", "triple", "some taxa", "neither", "both"])
 def test_evidence_is_unbiased(case):
     """Six taxa, two sites: the mean of small bridges' estimates against all trees that obey, their lengths integrated."""
     target = target_with(case, n_sites=2)
     exact = tree_evidences(6, 2)[obeying(target.constraint)].mean()
-    proposal = fitted(target)
-    for source, oversampling in ((proposal, 5), (prior_proposal(target), 1)):
-        ladder = bridge.Ladder((0.3, 1.0), (None,) * 2)
+    ladder = bridge.Ladder((0.3, 1.0), (None,) * 2)
+    for source, oversampling in ((near_the_prior(target), 5), (prior_proposal(target), 1)):
         ratios = []
-        for k in range(150):
+        for k in range(80):
             state = bridge.initialise(source, 20, (7, k), oversampling, ladder)
             while not state.done:
                 state = bridge.step(state, source, Moves())
             ratios.append(np.exp(state.estimate) / exact)
         error = np.std(ratios) / np.sqrt(len(ratios))
-        assert error < 0.06, "the test would not notice a bias"
+        assert error < 0.08, "the test would not notice a bias"
         assert abs(np.mean(ratios) - 1) < 4 * error
 
 
