@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from vaiphy.cli.arguments import alignment_options
+from vaiphy.cli.arguments import alignment_options, constraint_options
 from vaiphy.cli.grouped import Threads
 from vaiphy.cli.numbers import setting
 
@@ -19,6 +19,7 @@ from vaiphy.cli.numbers import setting
     "--rates", type=click.Choice(["free", "linked"]), default="free", show_default=True,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )  # fmt: skip
+@constraint_options
 @click.option("--prefix", metavar="PREFIX", help="How the names of all files begin.  [default: the input's name]")
 @click.option(
     "--accuracy", type=setting("accuracy"), default=0.1, show_default=True, metavar="X",
@@ -43,6 +44,9 @@ def models(
     models: str | None,
     partition: str | None,
     rates: str,
+    constraint: str | None,
+    monophyletic: tuple[str, ...],
+    not_monophyletic: tuple[str, ...],
     prefix: str | None,
     accuracy: float,
     length_prior: str,
@@ -75,7 +79,8 @@ def models(
             found = compare_models(
                 alignment, models=listed(models), prefix=prefix or alignment, partition=partition, part_rates=rates, seed=seed,
                 threads=threads, accuracy=accuracy, length_prior=length_prior, format=format_, matchchar=matchchar,
-                missing=missing, seqtype=seqtype, redo=redo, listener=listener,
+                missing=missing, seqtype=seqtype, constraint=constraint, monophyletic=monophyletic,
+                not_monophyletic=not_monophyletic, redo=redo, listener=listener,
             )  # fmt: skip
     except (Interrupted, KeyboardInterrupt):
         click.echo("\nstopped; run the same command again (without --redo) to continue", err=True)

@@ -3,7 +3,8 @@
 Trees are rooted at taxon 0. Each clade is split in two given its context, the clade that it is part of (so by subsplits); where
 the context was seldom seen, given the clade alone; and with a small probability, or if the clade was never seen, as in a tree
 drawn uniformly. So every tree has positive density, and an empty table is the uniform prior on topologies. Each branch's length
-has a Gamma of its context, or of its clade, or of branches in general.
+has a Gamma of its context, or of its clade, or of branches in general. Where splits are required (`constraints`), all of this is
+about the trees that have them; `size` is then each clade's standing.
 
 Clades are known by 64-bit identities: the exclusive-or of their taxa's random keys (`binary.taxon_keys`, key 0 for taxon 0).
 """
@@ -15,6 +16,8 @@ import numpy as np
 from vaiphy.kernels.binary import mix
 from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH, log_gamma
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.constraints import Rules, log_uniform, name_standings, united
+from vaiphy.kernels.uniform import uniform_blocks, uniform_part
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
 NONE = np.uint64(0)
@@ -26,7 +29,7 @@ class Clades(NamedTuple):
     Splits: the log-probability of a split of a clade, and of a split in a context (a clade and the clade it is part of).
     Places, for clades and contexts alike: shape and rate of the Gamma of the branch (shape 0: unknown), and the log-probability
     that the split is none of those seen there (1: never split). `numbers`: shape and rate of inner branches of unknown clades,
-    the same for outer ones.
+    the same for outer ones. `rules`: splits that are required, or forbidden (which the distribution knows nothing of).
     """
 
     split_key: Any  # (size,) uint64
@@ -35,6 +38,7 @@ class Clades(NamedTuple):
     place_value: Any  # (size, 3)
     log_trees: Any  # log number of rooted trees with k leaves
     numbers: Any  # (4,)
+    rules: Rules
 
 
 class Draws(NamedTuple):
@@ -90,8 +94,11 @@ def joint_identity(context, split):
 @inlined
 def log_split(law, parent, a, b, size_a, size_b):
     """Log-probability that the clade made of a and b, itself a part of `parent`, is split into these two."""
-    if size_a + size_b == 2:
-        return 0.0
+    if law.rules.blocks.shape[0] == 0:
+        if size_a + size_b == 2:
+            return 0.0
+    elif united(law.rules, size_a, size_b) < 0:
+        return -np.inf
     split, context = split_identity(a, b), context_identity(a ^ b, parent)
     at = find(law.split_key, joint_identity(context, split))
     if at >= 0:
@@ -103,7 +110,7 @@ def log_split(law, parent, a, b, size_a, size_b):
     at = find(law.split_key, split)
     if at >= 0:
         return total + law.split_value[at]
-    total += law.log_trees[size_a] + law.log_trees[size_b] - law.log_trees[size_a + size_b]
+    total += log_uniform(law.rules, law.log_trees, size_a, size_b)
     place = find(law.place_key, a ^ b)
     if place >= 0 and law.place_value[place, 2] <= 0.0:
         total += law.place_value[place, 2]
@@ -161,17 +168,14 @@ def fill_postorder(children, top, order):
 
 
 @inlined
-def name_clades(children, order, keys, clade, size):
-    """clade[v] and size[v] of every vertex; `order` is a postorder of the internal ones."""
+def name_clades(children, order, keys, clade):
+    """clade[v] of every vertex; `order` is a postorder of the internal ones."""
     n = children.shape[0] + 2
     for v in range(n):
         clade[v] = keys[v]
-        size[v] = 1
     for i in range(n - 2):
         v = order[i]
-        a, b = children[v - n, 0], children[v - n, 1]
-        clade[v] = clade[a] ^ clade[b]
-        size[v] = size[a] + size[b]
+        clade[v] = clade[children[v - n, 0]] ^ clade[children[v - n, 1]]
 
 
 @inlined
@@ -207,28 +211,9 @@ def log_densities(law, keys, children, lengths, tops, out):
     for i in range(children.shape[0]):
         fill_postorder(children[i], tops[i], order)
         fill_parents(children[i], tops[i], parent)
-        name_clades(children[i], order, keys, clade, size)
+        name_clades(children[i], order, keys, clade)
+        name_standings(children[i], order, law.rules, size)
         out[i] = log_density_of(law, children[i], parent, lengths[i], tops[i], clade, size)
-
-
-@inlined
-def uniform_part(members, size, log_trees, rng):
-    """Cut `members` (shuffled in place) as in a uniform tree: returns how many of them, from the first on, are one part."""
-    # The number of ordered cuts into i and size - i is binomial * trees * trees.
-    u = rng.random()
-    total = 0.0
-    part = size - 1
-    log_choose = 0.0
-    for i in range(1, size):
-        log_choose += np.log((size - i + 1.0) / i)
-        total += np.exp(log_choose + log_trees[i] + log_trees[size - i] - log_trees[size]) * 0.5
-        if u < total:
-            part = i
-            break
-    for i in range(part):
-        j = i + np.int64(rng.random() * (size - i))
-        members[i], members[j] = members[j], members[i]
-    return part
 
 
 @inlined
@@ -272,6 +257,8 @@ def draw_split(law, draws, clade, parent, members, other, rng):
     place = find(law.place_key, clade)
     if place >= 0 and law.place_value[place, 2] <= 0.0 and rng.random() >= np.exp(law.place_value[place, 2]):
         return cut_by(draws.child, chosen_split(draws, place, rng), members, other)
+    if law.rules.blocks.shape[0] > 0:
+        return uniform_blocks(members, other, law.log_trees, law.rules, rng)
     return uniform_part(members, members.shape[0], law.log_trees, rng)
 
 
@@ -327,12 +314,12 @@ def draw_gamma(rng, shape, rate):
 
 
 @kernel
-def describe(children, tops, keys, split_key, child_set, sizes, clade_key, context_key):
+def describe(children, tops, keys, rules, log_trees, split_key, child_set, uniform, clade_key, context_key):
     """Splits, clades and contexts of each tree.
 
     split_key (t, n-2): identity of the split of each internal vertex; child_set (t, n-2, words): taxa of the child that has its
-    first taxon; sizes (t, n-2): taxa below each internal vertex; clade_key, context_key (t, 2n-2): identities of the clade below
-    each vertex, alone and as part of its parent's.
+    first taxon; uniform (t, n-2): log-probability of the split in a tree drawn uniformly; clade_key, context_key (t, 2n-2):
+    identities of the clade below each vertex, alone and as part of its parent's.
     """
     n = children.shape[1] + 2
     words = child_set.shape[2]
@@ -345,7 +332,8 @@ def describe(children, tops, keys, split_key, child_set, sizes, clade_key, conte
         least[v] = v
     for i in range(children.shape[0]):
         fill_postorder(children[i], tops[i], order)
-        name_clades(children[i], order, keys, clade_key[i], size)
+        name_clades(children[i], order, keys, clade_key[i])
+        name_standings(children[i], order, rules, size)
         for j in range(n - 2):
             v = order[j]
             a, b = children[i, v - n, 0], children[i, v - n, 1]
@@ -356,7 +344,7 @@ def describe(children, tops, keys, split_key, child_set, sizes, clade_key, conte
                 bits[v, w] = bits[a, w] | bits[b, w]
                 child_set[i, v - n, w] = bits[a, w]
             split_key[i, v - n] = split_identity(clade_key[i, a], clade_key[i, b])
-            sizes[i, v - n] = size[v]
+            uniform[i, v - n] = log_uniform(rules, log_trees, size[a], size[b])
             context_key[i, a] = context_identity(clade_key[i, a], clade_key[i, v])
             context_key[i, b] = context_identity(clade_key[i, b], clade_key[i, v])
         context_key[i, 0] = NONE
@@ -424,10 +412,9 @@ def vertex_identities(children, tops, keys, out):
     """out[t, v]: identity of the clade below each vertex of trees in any numbering."""
     n = children.shape[1] + 2
     order = np.empty(n - 2, dtype=np.int64)
-    size = np.empty(2 * n - 2, dtype=np.int64)
     for i in range(children.shape[0]):
         fill_postorder(children[i], tops[i], order)
-        name_clades(children[i], order, keys, out[i], size)
+        name_clades(children[i], order, keys, out[i])
 
 
 @kernel

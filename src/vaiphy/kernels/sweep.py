@@ -9,6 +9,7 @@ import numpy as np
 from vaiphy.kernels.branch import MIN_LENGTH, score
 from vaiphy.kernels.clades import fill_parents, fill_postorder, length_gamma, log_density_of, name_clades
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.constraints import name_standings
 from vaiphy.kernels.families import fill_exponents, fill_table
 from vaiphy.kernels.layout import PATTERNS, ROW_AT, TABLE_AT, TERM_AT
 from vaiphy.kernels.partials import fill_below, row_of, scale_of
@@ -101,7 +102,8 @@ def move(
         for v in range(1, 2 * n - 2):
             tree[1] += ln[v]
         fill_postorder(ch, tops[i], order)
-        name_clades(ch, order, keys, clade, size)
+        name_clades(ch, order, keys, clade)
+        name_standings(ch, order, law.rules, size)
         fill_below(ch, ln, order, n - 2, family, point, data, rows, scale, pending, work)
         if n > 3:
             for _ in range(n_regrafts):

@@ -176,6 +176,7 @@ def initialise(
     empty = np.zeros(drawn)
     particles = _moved(proposal, Particles(children, lengths, tops, z, empty, empty), 0.0, None, seed, 0, threads)[0]
     first = log_posterior(proposal, particles) - particles.log_proposal
+    first[proposal.is_forbidden(children, tops)] = -np.inf
     return Bridge(seed, n, particles, np.zeros(drawn), np.arange(drawn), ladder, first)
 
 
@@ -193,7 +194,8 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
     particles, ancestors, log_evidence = state.particles, state.ancestors, state.log_evidence
     effective = effective_sample_size(log_weights)
     drawn_variance = 1.0 / effective - 1.0 / len(gain) if k == 0 else state.drawn_variance
-    resampled = len(gain) > n or effective < 0.5 * n
+    # Draws of no weight (forbidden trees) are never moved.
+    resampled = len(gain) > n or effective < 0.5 * n or np.isneginf(log_weights).any()
     if resampled:
         total = log_sum_exp(log_weights)
         uniform = np.random.default_rng([*state.seed, 1, k]).random()

@@ -76,6 +76,14 @@ class Proposal:
         map_threads(draw, chunks(n, PIECE), threads)
         return children, lengths, tops, self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
 
+    def is_forbidden(self, children: Ints, tops: Ints) -> NDArray[np.bool_]:
+        """Which trees have a split that they must not have: those are drawn, but the prior does not know them."""
+        if not len(self.trees.rules.forbidden):
+            return np.zeros(len(children), dtype=bool)
+        names = np.empty((len(children), 2 * self.target.n_taxa - 2), dtype=np.uint64)
+        clades.vertex_identities(children, tops, self.keys, names)
+        return np.asarray(np.isin(names, self.trees.rules.forbidden).any(axis=1))
+
     def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: int = 1) -> Floats:
         out = np.empty(len(children))
 
@@ -105,7 +113,7 @@ def prior_proposal(target: Target) -> Proposal:
         shape, rate = terms.alpha_outer, terms.rate
     empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     numbers = np.array([shape, rate, shape, rate], dtype=np.float64)
-    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers)
+    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers, target.rules)
     draws = clades.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
     return Proposal(target, trees, draws, ParameterLaw(target))
 
@@ -128,16 +136,13 @@ def _fit_trees(
     t = len(children)
     split, sets = np.empty((t, n - 2), dtype=np.uint64), np.empty((t, n - 2, words), dtype=np.uint64)
     clade, context = np.empty((t, 2 * n - 2), dtype=np.uint64), np.empty((t, 2 * n - 2), dtype=np.uint64)
-    sizes = np.empty((t, n - 2), dtype=np.int64)
-    clades.describe(children, tops, clade_keys(n), split, sets, sizes, clade, context)
+    log_trees, log_uniform = _log_trees(n), np.empty((t, n - 2))
+    clades.describe(children, tops, clade_keys(n), target.rules, log_trees, split, sets, log_uniform, clade, context)
     inner = np.repeat(weights, n - 2) * effective
     alone = _splits(split.ravel(), clade[:, n:].ravel(), sets.reshape(-1, words), inner)
     within = _splits(split.ravel(), context[:, n:].ravel(), sets.reshape(-1, words), inner)
     # Probabilities of splits: of a clade alone, with a floor; in a context, shrunk towards those.
-    size = _sizes(split.ravel(), sizes.ravel(), alone.split)
-    log_trees = _log_trees(n)
-    part = np.bitwise_count(alone.sets).sum(axis=1).astype(np.int64)
-    uniform = np.exp(log_trees[part] + log_trees[size - part] - log_trees[size])
+    uniform = np.exp(_of_splits(split.ravel(), log_uniform.ravel(), alone.split))
     by_clade = (1.0 - fitting.floor) * alone.seen / alone.total + fitting.floor * uniform
     at = np.searchsorted(np.sort(alone.split), within.split)
     base = by_clade[np.argsort(alone.split)][at]
@@ -169,7 +174,7 @@ def _fit_trees(
         total = group.total[begins]
         pseudo = fitting.context_pseudo
         place_value[places, 2] = log(fitting.floor) if group is alone else np.log(pseudo / (total + pseudo))
-    law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers)
+    law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers, target.rules)
     child = np.ascontiguousarray(np.concatenate([alone.sets, within.sets]))
     return law, clades.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
 
@@ -199,10 +204,10 @@ def _splits(split: NDArray, head: NDArray, sets: NDArray, weights: Floats) -> _S
     return _Splits(head[first], split[first], sets[first], count, total, cumulative)
 
 
-def _sizes(split: NDArray, sizes: Ints, wanted: NDArray) -> Ints:
-    """Number of taxa of the clade that each of the wanted splits divides."""
+def _of_splits(split: NDArray, values: Floats, wanted: NDArray) -> Floats:
+    """The value of each of the wanted splits."""
     names, first = np.unique(split, return_index=True)
-    return sizes[first][np.searchsorted(names, wanted)]
+    return values[first][np.searchsorted(names, wanted)]
 
 
 def _gammas(

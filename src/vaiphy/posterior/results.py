@@ -45,7 +45,9 @@ def result(state: State) -> Result:
     effective = drawings.effective_trees(drawing)
     reasons = objections(state, drawing)
     first = np.concatenate([one.first for one in drawing.drawn])
-    first = np.maximum(first, log_evidence - 1e4)
+    # Draws of forbidden trees have no weight: a bound from the others, times their share, is one too.
+    allowed = np.isfinite(first)
+    first = np.maximum(first[allowed] + np.log(allowed.mean()), log_evidence - 1e4)
     groups = first[: len(first) // 10 * 10].reshape(-1, 10)
     bounds = {
         "LB-1": float(first.mean()),
