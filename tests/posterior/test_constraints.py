@@ -15,6 +15,7 @@ from vaiphy.alignment import SitePatterns
 from vaiphy.models.priors import length_prior
 from vaiphy.posterior import bridge
 from vaiphy.posterior.bridge import Moves
+from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.proposal import Fitting, fit, prior_proposal
 from vaiphy.posterior.starts import start
 from vaiphy.target import target_of
@@ -211,7 +212,7 @@ def test_evidence_is_unbiased(case):
     """Six taxa, two sites: the mean of small bridges' estimates against all trees that obey, their lengths integrated."""
     target = target_with(case, n_sites=2)
     exact = tree_evidences(6, 2)[obeying(target.constraint)].mean()
-    ladder = bridge.Ladder((0.3, 1.0), (None,) * 2)
+    ladder = Ladder((0.3, 1.0), (None,) * 2)
     for source, oversampling in ((near_the_prior(target), 5), (prior_proposal(target), 1)):
         ratios = []
         for k in range(80):

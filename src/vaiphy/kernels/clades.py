@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vaiphy.kernels.binary import mix
-from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH, log_gamma
+from vaiphy.kernels.branch import log_gamma
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.constraints import Rules, log_uniform, name_standings, united
-from vaiphy.kernels.uniform import uniform_blocks, uniform_part
+from vaiphy.kernels.rooted import NONE, fill_parents, fill_postorder, name_clades
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
-NONE = np.uint64(0)
 
 
 class Clades(NamedTuple):
@@ -39,15 +38,6 @@ class Clades(NamedTuple):
     log_trees: Any  # log number of rooted trees with k leaves
     numbers: Any  # (4,)
     rules: Rules
-
-
-class Draws(NamedTuple):
-    """What drawing needs besides: the splits seen at each place, as ranges of `child` (taxa of one part) and `cumulative`."""
-
-    first: Any  # (places,) int64
-    last: Any
-    child: Any  # (n_splits, words) uint64
-    cumulative: Any  # (n_splits,)
 
 
 @inlined
@@ -148,47 +138,6 @@ def split_term(v, whole, children, clade, size, law):
 
 
 @inlined
-def fill_postorder(children, top, order):
-    """Internal vertices below and at `top`, children before parents; returns how many."""
-    n = children.shape[0] + 2
-    order[0] = top
-    found = 1
-    reading = 0
-    while reading < found:
-        v = order[reading]
-        reading += 1
-        for side in range(2):
-            c = children[v - n, side]
-            if c >= n:
-                order[found] = c
-                found += 1
-    for i in range(found // 2):
-        order[i], order[found - 1 - i] = order[found - 1 - i], order[i]
-    return found
-
-
-@inlined
-def name_clades(children, order, keys, clade):
-    """clade[v] of every vertex; `order` is a postorder of the internal ones."""
-    n = children.shape[0] + 2
-    for v in range(n):
-        clade[v] = keys[v]
-    for i in range(n - 2):
-        v = order[i]
-        clade[v] = clade[children[v - n, 0]] ^ clade[children[v - n, 1]]
-
-
-@inlined
-def fill_parents(children, top, parent):
-    """parent[v] of every vertex; taxon 0 for the top."""
-    n = children.shape[0] + 2
-    for k in range(n - 2):
-        parent[children[k, 0]] = n + k
-        parent[children[k, 1]] = n + k
-    parent[top] = 0
-
-
-@inlined
 def log_density_of(law, children, parent, lengths, top, clade, size):
     """Log-density of a tree whose clades are named."""
     n = children.shape[0] + 2
@@ -214,103 +163,6 @@ def log_densities(law, keys, children, lengths, tops, out):
         name_clades(children[i], order, keys, clade)
         name_standings(children[i], order, law.rules, size)
         out[i] = log_density_of(law, children[i], parent, lengths[i], tops[i], clade, size)
-
-
-@inlined
-def chosen_split(draws, place, rng):
-    """One of the splits seen at a place, by its probability there."""
-    u = rng.random()
-    s, t = draws.first[place], draws.last[place] - 1
-    while s < t:
-        middle = (s + t) // 2
-        if draws.cumulative[middle] > u:
-            t = middle
-        else:
-            s = middle + 1
-    return s
-
-
-@inlined
-def cut_by(child, s, members, other):
-    """Put the members of split s first; returns how many they are."""
-    part = 0
-    rest = 0
-    for j in range(members.shape[0]):
-        taxon = members[j]
-        if (child[s, taxon >> 6] >> np.uint64(taxon & 63)) & np.uint64(1):
-            members[part] = taxon
-            part += 1
-        else:
-            other[rest] = taxon
-            rest += 1
-    for j in range(rest):
-        members[part + j] = other[j]
-    return part
-
-
-@inlined
-def draw_split(law, draws, clade, parent, members, other, rng):
-    """Cut a clade in two: by its context, else by the clade alone, else as in a uniform tree."""
-    place = find(law.place_key, context_identity(clade, parent))
-    if place >= 0 and law.place_value[place, 2] <= 0.0 and rng.random() >= np.exp(law.place_value[place, 2]):
-        return cut_by(draws.child, chosen_split(draws, place, rng), members, other)
-    place = find(law.place_key, clade)
-    if place >= 0 and law.place_value[place, 2] <= 0.0 and rng.random() >= np.exp(law.place_value[place, 2]):
-        return cut_by(draws.child, chosen_split(draws, place, rng), members, other)
-    if law.rules.blocks.shape[0] > 0:
-        return uniform_blocks(members, other, law.log_trees, law.rules, rng)
-    return uniform_part(members, members.shape[0], law.log_trees, rng)
-
-
-@kernel
-def sample(law, draws, keys, rng, children, lengths, tops):
-    """Draw trees; internal vertices are numbered parents first, the top being vertex n."""
-    n = children.shape[1] + 2
-    # Vertices waiting to be split: their taxa as ranges of `members`, and the clade they are part of.
-    begin = np.empty(2 * n, dtype=np.int64)
-    end = np.empty(2 * n, dtype=np.int64)
-    whole = np.empty(2 * n, dtype=np.uint64)
-    members = np.empty(n, dtype=np.int64)
-    other = np.empty(n, dtype=np.int64)
-    for i in range(children.shape[0]):
-        for t in range(1, n):
-            members[t - 1] = t
-        begin[n], end[n], whole[n] = 0, n - 1, NONE
-        tops[i] = n
-        lengths[i, 0] = 0.0
-        next_vertex = n + 1
-        v = n
-        while v < next_vertex:
-            low, high = begin[v], end[v]
-            clade = NONE
-            for j in range(low, high):
-                clade ^= keys[members[j]]
-            shape, rate = length_gamma(law, clade, whole[v], v == n)
-            lengths[i, v] = draw_gamma(rng, shape, rate)
-            part = 1
-            if high - low > 2:
-                part = draw_split(law, draws, clade, whole[v], members[low:high], other, rng)
-            for side in range(2):
-                first = low if side == 0 else low + part
-                last = low + part if side == 0 else high
-                if last - first == 1:
-                    taxon = members[first]
-                    children[i, v - n, side] = taxon
-                    shape, rate = length_gamma(law, keys[taxon], clade, True)
-                    lengths[i, taxon] = draw_gamma(rng, shape, rate)
-                else:
-                    children[i, v - n, side] = next_vertex
-                    begin[next_vertex], end[next_vertex], whole[next_vertex] = first, last, clade
-                    next_vertex += 1
-            v += 1
-
-
-@inlined
-def draw_gamma(rng, shape, rate):
-    while True:
-        value = rng.standard_gamma(shape) / rate
-        if MIN_LENGTH <= value <= MAX_LENGTH:
-            return value
 
 
 @kernel
@@ -356,77 +208,3 @@ def joint_identities(context, split, out):
     """out[i]: identity of a split in a context."""
     for i in range(out.shape[0]):
         out[i] = joint_identity(context[i], split[i])
-
-
-@kernel
-def renumber(children, lengths, tops, out_children, out_lengths):
-    """Trees in "binary arrays" (`binary`): vertices in a postorder that the topology alone decides, the top being the last.
-
-    Children are ordered by their least taxon, so that trees of one topology come out numbered alike.
-    """
-    n = children.shape[1] + 2
-    order = np.empty(n - 2, dtype=np.int64)
-    least = np.empty(2 * n - 2, dtype=np.int64)
-    name = np.empty(2 * n - 2, dtype=np.int64)
-    stack = np.empty(2 * n, dtype=np.int64)
-    for v in range(n):
-        least[v] = v
-        name[v] = v
-    for i in range(children.shape[0]):
-        fill_postorder(children[i], tops[i], order)
-        for j in range(n - 2):
-            v = order[j]
-            least[v] = min(least[children[i, v - n, 0]], least[children[i, v - n, 1]])
-        # Depth first, the child with the least taxon first; vertices are named as they are found, the last name first.
-        stack[0] = tops[i]
-        depth = 1
-        next_name = 2 * n - 3
-        while depth > 0:
-            depth -= 1
-            v = stack[depth]
-            name[v] = next_name
-            next_name -= 1
-            a, b = children[i, v - n, 0], children[i, v - n, 1]
-            if least[a] > least[b]:
-                a, b = b, a
-            if a >= n:
-                stack[depth] = a
-                depth += 1
-            if b >= n:
-                stack[depth] = b
-                depth += 1
-        out_lengths[i, 0] = 0.0
-        for v in range(1, n):
-            out_lengths[i, v] = lengths[i, v]
-        for v in range(n, 2 * n - 2):
-            a, b = children[i, v - n, 0], children[i, v - n, 1]
-            if least[a] > least[b]:
-                a, b = b, a
-            out_children[i, name[v] - n, 0] = name[a]
-            out_children[i, name[v] - n, 1] = name[b]
-            out_lengths[i, name[v]] = lengths[i, v]
-
-
-@kernel
-def vertex_identities(children, tops, keys, out):
-    """out[t, v]: identity of the clade below each vertex of trees in any numbering."""
-    n = children.shape[1] + 2
-    order = np.empty(n - 2, dtype=np.int64)
-    for i in range(children.shape[0]):
-        fill_postorder(children[i], tops[i], order)
-        name_clades(children[i], order, keys, out[i])
-
-
-@kernel
-def topology_identities(children, keys, out):
-    """out[t]: identity of each topology in binary arrays."""
-    n = children.shape[1] + 2
-    clade = np.empty(2 * n - 2, dtype=np.uint64)
-    for t in range(children.shape[0]):
-        total = NONE
-        for v in range(n):
-            clade[v] = keys[v]
-        for k in range(n - 2):
-            clade[n + k] = clade[children[t, k, 0]] ^ clade[children[t, k, 1]]
-            total += mix(clade[n + k])
-        out[t] = total

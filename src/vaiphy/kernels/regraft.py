@@ -20,12 +20,13 @@ from vaiphy.kernels.branch import (
     score,
     wide_rate,
 )
-from vaiphy.kernels.clades import NONE, length_gamma, length_term, log_split, split_term
+from vaiphy.kernels.clades import length_gamma, length_term, log_split, split_term
 from vaiphy.kernels.compile import inlined
 from vaiphy.kernels.constraints import INSIDE, is_constrained, limits, mark_place, united
 from vaiphy.kernels.families import carry, fill_table
 from vaiphy.kernels.layout import COUNT_AT, PATTERNS
 from vaiphy.kernels.partials import MOST_PENDING, join, rescale, root_values, row_of, scale_of
+from vaiphy.kernels.rooted import NONE
 from vaiphy.kernels.tour import blend
 
 

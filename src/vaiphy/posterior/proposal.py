@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades
+from vaiphy.kernels import clade_draws, clades, rooted
 from vaiphy.kernels.binary import taxon_keys
 from vaiphy.parallel import chunks, map_threads
 from vaiphy.posterior import parameter_law
@@ -56,7 +56,7 @@ class Proposal:
 
     target: Target
     trees: clades.Clades
-    draws: clades.Draws
+    draws: clade_draws.Draws
     parameters: ParameterLaw
 
     @property
@@ -71,7 +71,7 @@ class Proposal:
 
         def draw(part: slice) -> None:
             rng = np.random.default_rng([*seed, part.start])
-            clades.sample(self.trees, self.draws, self.keys, rng, children[part], lengths[part], tops[part])
+            clade_draws.sample(self.trees, self.draws, self.keys, rng, children[part], lengths[part], tops[part])
 
         map_threads(draw, chunks(n, PIECE), threads)
         return children, lengths, tops, self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
@@ -81,7 +81,7 @@ class Proposal:
         if not len(self.trees.rules.forbidden):
             return np.zeros(len(children), dtype=bool)
         names = np.empty((len(children), 2 * self.target.n_taxa - 2), dtype=np.uint64)
-        clades.vertex_identities(children, tops, self.keys, names)
+        rooted.vertex_identities(children, tops, self.keys, names)
         return np.asarray(np.isin(names, self.trees.rules.forbidden).any(axis=1))
 
     def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: int = 1) -> Floats:
@@ -114,7 +114,7 @@ def prior_proposal(target: Target) -> Proposal:
     empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     numbers = np.array([shape, rate, shape, rate], dtype=np.float64)
     trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers, target.rules)
-    draws = clades.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
+    draws = clade_draws.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
     return Proposal(target, trees, draws, ParameterLaw(target))
 
 
@@ -131,7 +131,7 @@ def fit(
 
 def _fit_trees(
     target: Target, children: Ints, lengths: Floats, tops: Ints, weights: Floats, effective: float, fitting: Fitting
-) -> tuple[clades.Clades, clades.Draws]:
+) -> tuple[clades.Clades, clade_draws.Draws]:
     n, words = target.n_taxa, _words(target.n_taxa)
     t = len(children)
     split, sets = np.empty((t, n - 2), dtype=np.uint64), np.empty((t, n - 2, words), dtype=np.uint64)
@@ -176,7 +176,7 @@ def _fit_trees(
         place_value[places, 2] = log(fitting.floor) if group is alone else np.log(pseudo / (total + pseudo))
     law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers, target.rules)
     child = np.ascontiguousarray(np.concatenate([alone.sets, within.sets]))
-    return law, clades.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
+    return law, clade_draws.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
 
 
 class _Splits(NamedTuple):
