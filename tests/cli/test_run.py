@@ -112,12 +112,12 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(data):
     run.send_signal(signal.SIGINT)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert "stopped; the same command (without --redo) goes on from the checkpoint" in said
+    assert "stopped; run the same command again (without --redo) to continue from the checkpoint" in said
     assert "Traceback" not in said
     second = start(*words)
     out, said = second.communicate(timeout=60)
     assert second.returncode == 0
-    assert "going on from the checkpoint" in said
+    assert "continuing from the checkpoint" in said
     assert "The computation converged" in out
 
 
@@ -159,7 +159,7 @@ def test_a_polite_kill_is_like_ctrl_c(data):
     run.terminate()
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert "goes on from the checkpoint" in said
+    assert "continue from the checkpoint" in said
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to read another process's time")

@@ -114,7 +114,7 @@ def test_all_problems_in_one_pass_each_with_its_line():
         ("JC, a = 1-4\nJC, b = 8-10", "p.txt: sites 5-7 in no part (3 in all)"),
         ("JC, a = 1-10, 3-4", "line 1: part 'a': sites 3-4 listed twice"),
         ("LG+G4, a = 1-10", "line 1: part 'a': model 'LG+G4': 'LG' is not a model of DNA"),
-        ("AA, a = 1-10", "line 1: part 'a': it is said to be AA, the alignment has DNA there"),
+        ("AA, a = 1-10", "line 1: part 'a': the partition says AA, but the alignment has DNA there"),
         ("# nothing\n", "p.txt: no parts found"),
         (nexus("charset a = b; charset b = a;\ncharpartition x = JC: a;"), "charset 'b': charset 'a' contains itself"),
         (nexus("charset a = 1-10;\ncharpartition x = JC: a,\n  HKY: gone;"), "line 5: part 'gone': there is no charset 'gone'"),

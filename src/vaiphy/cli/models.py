@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from vaiphy.cli.arguments import alignment_options
+from vaiphy.cli.arguments import alignment_options, constraint_options
 from vaiphy.cli.grouped import Threads
 from vaiphy.cli.numbers import setting
 
@@ -19,6 +19,7 @@ from vaiphy.cli.numbers import setting
     "--rates", type=click.Choice(["free", "linked"]), default="free", show_default=True,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )  # fmt: skip
+@constraint_options
 @click.option("--prefix", metavar="PREFIX", help="How the names of all files begin.  [default: the input's name]")
 @click.option(
     "--accuracy", type=setting("accuracy"), default=0.1, show_default=True, metavar="X",
@@ -43,6 +44,9 @@ def models(
     models: str | None,
     partition: str | None,
     rates: str,
+    constraint: str | None,
+    monophyletic: tuple[str, ...],
+    not_monophyletic: tuple[str, ...],
     prefix: str | None,
     accuracy: float,
     length_prior: str,
@@ -54,7 +58,7 @@ def models(
     """Compare substitution models by their marginal likelihoods.
 
     Each model's trees, branch lengths and parameters are integrated out; the table shows Bayes factors and posterior
-    probabilities. A comparison that was interrupted goes on when the same command is given again, and a longer list computes
+    probabilities. A comparison that was interrupted continues when the same command is given again, and a longer list computes
     only what is new. `vaiphy run -m auto` does this first and takes the winner.
 
     \b
@@ -75,12 +79,13 @@ def models(
             found = compare_models(
                 alignment, models=listed(models), prefix=prefix or alignment, partition=partition, part_rates=rates, seed=seed,
                 threads=threads, accuracy=accuracy, length_prior=length_prior, format=format_, matchchar=matchchar,
-                missing=missing, seqtype=seqtype, redo=redo, listener=listener,
+                missing=missing, seqtype=seqtype, constraint=constraint, monophyletic=monophyletic,
+                not_monophyletic=not_monophyletic, redo=redo, listener=listener,
             )  # fmt: skip
     except (KeyboardInterrupt, SystemError) as stop:
         if not is_interrupt(stop):
             raise
-        click.echo("\nstopped; the same command (without --redo) goes on", err=True)
+        click.echo("\nstopped; run the same command again (without --redo) to continue", err=True)
         sys.exit(130)
     click.echo(text_table(found))
     if not quiet:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from vaiphy import __version__
-from vaiphy.cli.arguments import FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES
+from vaiphy.cli.arguments import CONSTRAINTS, FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES
 from vaiphy.cli.grouped import Duration, GroupedCommand, GroupedOption, Threads
 from vaiphy.cli.numbers import prior_number, setting
 
@@ -19,6 +19,12 @@ EVERYDAY, METHOD, INPUT, OUTPUT = "Everyday options", "What is computed", "How t
 
 def _option(*names: str, group: str, **kwargs: Any) -> Any:
     return click.option(*names, cls=GroupedOption, group=group, **kwargs)
+
+
+def _constraints(command: Any) -> Any:
+    for names, keywords in reversed(CONSTRAINTS):
+        command = _option(*names, group=METHOD, **keywords)(command)
+    return command
 
 
 @click.command(cls=GroupedCommand)
@@ -97,6 +103,13 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     group=METHOD,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )
+@_constraints
+@_option(
+    "--mrbayes-block",
+    is_flag=True,
+    group=METHOD,
+    help="Take models, priors, partition, outgroup and constraints from the file's mrbayes block; other options here come first.",
+)
 @_option(
     "--length-prior",
     metavar="PRIOR",
@@ -173,6 +186,10 @@ def run(
     model: str | None,
     partition: str | None,
     rates: str,
+    constraint: str | None,
+    monophyletic: tuple[str, ...],
+    not_monophyletic: tuple[str, ...],
+    mrbayes_block: bool,
     length_prior: str | None,
     prior_rate: float | None,
     tree_law: str | None,
@@ -189,7 +206,7 @@ def run(
 ) -> None:
     """Infer the posterior of trees, branch lengths and model parameters, and the marginal likelihood.
 
-    ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted goes on
+    ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted continues
     when the same command is given again.
 
     \b
@@ -238,13 +255,17 @@ def run(
                 safe_names=safe_names,
                 partition=partition,
                 part_rates=rates,
+                constraint=constraint,
+                monophyletic=monophyletic,
+                not_monophyletic=not_monophyletic,
+                mrbayes_block=mrbayes_block,
                 time_limit=time_limit,
                 redo=redo,
                 command=command,
                 listener=listener,
             )
     except Interrupted as stop:
-        again = "; the same command (without --redo) goes on from the checkpoint" if stop.saved else ""
+        again = "; run the same command again (without --redo) to continue from the checkpoint" if stop.saved else ""
         click.echo(f"\nstopped{again}", err=True)
         sys.exit(130)
     except (KeyboardInterrupt, SystemError) as stop:

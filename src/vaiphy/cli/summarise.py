@@ -53,7 +53,7 @@ def summarise(
         )
         existing = [prefix + suffix for suffix in contents if Path(prefix + suffix).exists()]
         if existing and not redo:
-            raise InputError(f"{existing[0]}: the file is already there; --redo replaces it")
+            raise InputError(f"{existing[0]}: the file already exists; --redo replaces it")
         with batch() as out:
             for suffix, content in contents.items():
                 out.write(Path(prefix + suffix), content)

@@ -11,9 +11,9 @@ from vaiphy.alignment import Alignment, AlignmentError
 from vaiphy.alphabets import DNA, Alphabet, alphabet_named
 from vaiphy.formats import fasta, nexus_data, phylip
 from vaiphy.formats.files import read_hashed
-from vaiphy.formats.matrix import assemble
 from vaiphy.formats.nexus_blocks import is_nexus
 from vaiphy.formats.objects import from_object
+from vaiphy.formats.validation import assemble
 
 #: What may be given as a format; the variants of PHYLIP are told apart by trying unless one is named.
 FORMATS = ("fasta", "phylip", "nexus", "phylip-relaxed", "phylip-strict", "phylip-interleaved", "phylip-sequential")
@@ -142,5 +142,5 @@ def _symbol(symbol: str | None, what: str, alphabet: Alphabet) -> str:
     if len(symbol) != 1 or not symbol.isascii() or not symbol.isprintable() or symbol == " ":
         raise AlignmentError(f"{what}: {symbol!r} is not one printable character")
     if alphabet.codes.get(symbol.upper(), alphabet.everything) != alphabet.everything:
-        raise AlignmentError(f"{what}: {symbol!r} is a {alphabet.noun}")
+        raise AlignmentError(f"{what}: {symbol!r} is {alphabet.noun}")
     return symbol

@@ -184,7 +184,7 @@ def _content_problems(draft: Draft, sites: NDArray[np.int64], alignment: Alignme
         kinds = ", ".join(f"{a.name} {start + 1}-{stop}" for start, stop, a in blocks_of(alignment))
         return [*problems, f"its sites are of different kinds ({kinds}); make parts of one kind each"]
     if draft.kind and not _same_kind(draft.kind, alphabet):
-        problems.append(f"it is said to be {draft.kind}, the alignment has {alphabet.kind} there")
+        problems.append(f"the partition says {draft.kind}, but the alignment has {alphabet.kind} there")
     if draft.model:
         try:
             parse(draft.model, alphabet)

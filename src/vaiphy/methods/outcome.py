@@ -11,7 +11,6 @@ from vaiphy.trees.sample import TreeSample
 
 #: What a method's marginal likelihood (evidence) is that of.
 UNROOTED = "unrooted binary trees, uniform topology prior"
-ROOTED = "rooted binary trees, uniform topology prior"
 AUGMENTED = "labelled trees of the augmented space, uniform prior; a lower bound in expectation"
 
 
