@@ -121,7 +121,7 @@ def _constraints(command: Any) -> Any:
     type=prior_number(),
     metavar="X",
     group=METHOD,
-    help="Rate of the exponential prior of branch lengths (mean 1/X), short for --length-prior 'exp(X)': 0.001 to 1,000,000.",
+    help="Rate of the exponential prior of branch lengths (mean 1/X), short for --length-prior 'exp(X)': 0.02 to 1,000,000.",
 )
 @_option(
     "--tree-law",
