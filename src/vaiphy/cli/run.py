@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from vaiphy import __version__
-from vaiphy.cli.arguments import FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES
+from vaiphy.cli.arguments import CLUSTER_HELP, FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES, connected_to
 from vaiphy.cli.grouped import Duration, GroupedCommand, GroupedOption, Threads
 from vaiphy.cli.numbers import prior_number, setting
 
@@ -34,6 +34,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     group=EVERYDAY,
     help="Threads; the result does not depend on them.",
 )
+@_option("--cluster", metavar="ADDRESS", group=EVERYDAY, help=CLUSTER_HELP)
 @_option(
     "--seed",
     type=setting("seed", whole=True),
@@ -163,6 +164,7 @@ def run(
     alignment: str,
     prefix: str | None,
     threads: int,
+    cluster: str | None,
     seed: int | None,
     outgroup: str | None,
     redo: bool,
@@ -213,7 +215,7 @@ def run(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _terminated)
     try:
-        with shown(quiet) as listener:
+        with connected_to(cluster) as executor, shown(quiet) as listener:
             analysis = run_analysis(
                 alignment,
                 prefix=prefix,
@@ -242,6 +244,7 @@ def run(
                 redo=redo,
                 command=command,
                 listener=listener,
+                executor=executor,
             )
     except Interrupted as stop:
         again = "; the same command (without --redo) goes on from the checkpoint" if stop.saved else ""

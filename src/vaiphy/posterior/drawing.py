@@ -11,6 +11,7 @@ from vaiphy.posterior.bridge import Bridge, Ladder, Particles
 from vaiphy.posterior.proposal import Proposal, clade_keys, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.weights import asdsf, log_sum_exp, normalised
+from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
 
@@ -51,7 +52,7 @@ class Drawing:
         return np.array([one.log_evidence for one in self.drawn])
 
 
-def advance(drawing: Drawing, settings: Settings, seed: int, threads: int) -> Drawing:
+def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -> Drawing:
     """One step: particles drawn, one temperature further, one sweep more, or a bridge put away."""
     now, pilot = drawing.bridge, drawing.ladder is None
     if now is None:

@@ -21,6 +21,7 @@ from vaiphy.posterior.proposal import prior_proposal
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees
 from vaiphy.target import Target
+from vaiphy.workers.spread import Workers, each
 
 #: First rounds from the prior must find this much more (log units) than later ones for the prior to be kept as proposal.
 MARGIN = 1.0
@@ -46,13 +47,17 @@ def initialise(target: Target, settings: Settings, seed: int, given: GivenTrees 
     return State(target, settings, seed, replicates)
 
 
-def step(state: State, threads: int = 1) -> State:
+def step(state: State, threads: Workers = 1) -> State:
     """One bounded piece of work: a stage of every replicate that is not ready, or of the final sample."""
     if state.done:
         return state
     settings = state.settings
     if state.drawing is None:
-        replicates = tuple(r if r.ready else learning.advance(r, settings, state.seed, threads) for r in state.replicates)
+
+        def advanced(replicate: Replicate) -> Replicate:
+            return replicate if replicate.ready else learning.advance(replicate, settings, state.seed, threads)
+
+        replicates = tuple(each(advanced, state.replicates, threads))
         state = replace(state, replicates=replicates)
         return _begin_drawing(state, replicates) if all(r.ready for r in replicates) else state
     drawing = drawings.advance(state.drawing, settings, state.seed, threads)

@@ -32,8 +32,10 @@ from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.partitioned import nexus_text
 from vaiphy.runner.run import Listener, content_of
 from vaiphy.runner.saved import load_saved, with_suffix
-from vaiphy.runner.steps import run_steps
+from vaiphy.runner.steps import run_steps, with_workers
 from vaiphy.summary.model_comparison import ModelComparison, ModelEvidence, compared
+from vaiphy.workers.cluster import pool_of
+from vaiphy.workers.spread import Workers
 
 #: Ends the label of a model that each part has for itself.
 EACH_PART = " each part"
@@ -56,11 +58,13 @@ def compare_models(
     seqtype: str | None = None,
     redo: bool = False,
     listener: Listener | None = None,
+    executor: Any = None,
 ) -> ModelComparison:
     """Evidences of several models of one alignment, with Bayes factors and posterior probabilities.
 
     `models` are model strings; without any, a ladder of about a dozen for the kind of data. With a `partition` each model is
-    tried once for all sites and once for each part separately. With a `prefix` there are checkpoints and result files.
+    tried once for all sites and once for each part separately. With a `prefix` there are checkpoints and result files. `executor`
+    does the heavy work elsewhere, as in `run`.
     """
     listener = listener or Listener()
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
@@ -77,9 +81,8 @@ def compare_models(
         log = stack.enter_context(RunLog(None if base is None else with_suffix(base, ".log")))
         stack.enter_context(announced(log.tee(listener.say)))
         common = Settings(seed=used, accuracy=accuracy, length_prior=length_prior, part_rates=part_rates)
-        run = _Ladder(
-            base, compress(data), content_of(data), threads or available_threads(), redo, log.tee(listener.say), listener
-        )
+        workers = threads or available_threads() if executor is None else pool_of(executor, log.tee(listener.say))
+        run = _Ladder(base, compress(data), content_of(data), workers, redo, log.tee(listener.say), listener)
         run.say(f"input    {data.source}: {data.n_taxa} taxa, {data.n_sites} sites; seed {used}")
         found = run.all([_candidate(name, (), common) for name in names])
         if not models:
@@ -107,12 +110,12 @@ class _Ladder:
     """Models done so far, and the best of them, whose trees the next one starts from."""
 
     def __init__(
-        self, base: Path | None, patterns: SitePatterns, content: str, threads: int, redo: bool, say: Callable[[str], None],
+        self, base: Path | None, patterns: SitePatterns, content: str, workers: Workers, redo: bool, say: Callable[[str], None],
         listener: Listener,
     ) -> None:  # fmt: skip
         self.say = say
         self._base, self._patterns, self._content = base, patterns, content
-        self._threads, self._redo, self._listener = threads, redo, listener
+        self._workers, self._redo, self._listener = workers, redo, listener
         self._best: tuple[str, Outcome] | None = None
         self._done = 0
 
@@ -167,9 +170,9 @@ class _Ladder:
             self._listener.progress(replace(progress, stage=candidate.label, progress=share))
 
         stopped = run_steps(
-            self._patterns, settings, threads=self._threads, state=None if saved is None else saved.group("run/"),
+            self._patterns, settings, threads=self._workers, state=None if saved is None else saved.group("run/"),
             timings=None if saved is None else saved.header["timings"], save=None if path is None else save,
-            tell=tell, method=method,
+            tell=with_workers(tell, self._workers), method=method,
         )  # fmt: skip
         if path is not None:
             header, arrays = outcome.to_arrays(stopped.outcome)

@@ -34,7 +34,9 @@ from vaiphy.runner import checkpoint
 from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.partitioned import partition_lines
 from vaiphy.runner.saved import Saved, check_saved, load_saved, with_suffix
-from vaiphy.runner.steps import run_steps
+from vaiphy.runner.steps import run_steps, with_workers
+from vaiphy.workers.cluster import pool_of
+from vaiphy.workers.spread import Workers
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ def run(
     redo: bool = False,
     command: str = "",
     listener: Listener | None = None,
+    executor: Any = None,
 ) -> Analysis:
     """Infer the posterior of trees and the marginal likelihood of an alignment: a file, "DS1" to "DS8", an `Alignment`, or an
     alignment of Biopython, scikit-bio or cogent3.
@@ -85,7 +88,8 @@ def run(
     partition file (RAxML or NEXUS) or the name of a charpartition in the alignment's own file; each part has its own model
     (`model` where it names none) and, with `part_rates` "free", its own rate. `prior_only` leaves the data out and samples the
     prior. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names` gives the taxa names that every
-    program reads; PREFIX.names.tsv is the table.
+    program reads; PREFIX.names.tsv is the table. `executor` does the heavy work elsewhere: a Dask `Client`, or any executor as in
+    `concurrent.futures` (processes, MPI); the result is the same to the last bit.
 
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
     >>> analysis.log_evidence, analysis.std_error                                   # doctest: +SKIP
@@ -94,6 +98,8 @@ def run(
         raise InputError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise InputError(f"the time limit must be a positive number of seconds, not {time_limit}")
+    if executor is not None and method != "posterior":
+        raise InputError(f"the method {method} works on this machine alone; --cluster (executor) is for --method posterior")
     listener = listener or Listener()
     base = None if prefix is None else Path(prefix)
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
@@ -109,6 +115,7 @@ def run(
         model, partition = winner(
             alignment, data, prefix=prefix, partition=partition, part_rates=part_rates, seed=seed, threads=threads, redo=redo,
             length_prior=length_prior or f"exp({10.0 if prior_rate is None else prior_rate:.15g})", listener=listener,
+            executor=executor,
         )  # fmt: skip
     parts = partition_lines(alignment, data, partition, model) if method == "posterior" or partition is not None else ()
     patterns = compress(data)
@@ -142,18 +149,19 @@ def run(
         if seed is None and "seed" not in command:
             command += f" --seed {settings.seed}"
         provenance = Provenance(__version__, command, data.source, data.sha256 or content, threads or available_threads())
+        workers: Workers = provenance.threads if executor is None else pool_of(executor, say)
         _introduce(say, settings, provenance, patterns, data, saved)
         session = _Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
         stopped = run_steps(
             patterns,
             settings,
-            threads=provenance.threads,
+            threads=workers,
             state=None if saved is None else saved.group("run/"),
             timings={} if saved is None else saved.header["timings"],
             time_limit=time_limit,
             save=None if base is None else session.save,
-            tell=log.progress(listener.progress),
+            tell=log.progress(with_workers(listener.progress, workers)),
         )
         analysis = session.analysis(stopped.outcome, stopped.complete, stopped.timings)
         if base is not None:
