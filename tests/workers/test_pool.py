@@ -1,4 +1,4 @@
-"""Work spread over processes: all of it, in order, shared values sent once, and the sampler's results the same to the last bit."""
+"""Work spread over processes: all of it, in order, shared values sent once; the sampler's results do not depend on it."""
 
 import sys
 from concurrent.futures import ProcessPoolExecutor

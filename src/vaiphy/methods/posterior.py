@@ -64,7 +64,7 @@ class PosteriorMethod:
 
 def tuning_for(settings: Settings) -> Tuning:
     """The sampler's numbers with what the settings ask for."""
-    tuning = Tuning(replicates=settings.replicates, accuracy=settings.accuracy)
+    tuning = Tuning(replicates=settings.replicates, accuracy=settings.accuracy, bridges=settings.bridges)
     if settings.particles is None:
         return tuning
     return replace(tuning, min_particles=settings.particles, max_particles=settings.particles)

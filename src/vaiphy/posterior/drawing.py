@@ -36,7 +36,10 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """The final sample on its way. `pilots`: temperatures that each pilot needed, the proposal being refitted between them."""
+    """The final sample on its way. `pilots`: temperatures that each pilot needed, the proposal being refitted between them.
+
+    `first`, `stride`: of all bridges, these are number first, first + stride, ... (others may be drawn elsewhere).
+    """
 
     proposal: Proposal
     from_prior: bool
@@ -46,6 +49,8 @@ class Drawing:
     bridge: Bridge | None = None
     swept: tuple[Particles, ...] = ()
     drawn: tuple[Drawn, ...] = ()
+    first: int = 0
+    stride: int = 1
 
     @property
     def log_estimates(self) -> Floats:
@@ -57,7 +62,7 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     now, pilot = drawing.bridge, drawing.ladder is None
     if now is None:
         n = settings.pilot_particles * 2 ** len(drawing.pilots) if pilot else drawing.n_particles
-        key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, len(drawing.drawn), 0)
+        key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, drawing.first + drawing.stride * len(drawing.drawn), 0)
         return replace(
             drawing, bridge=bridge.initialise(drawing.proposal, n, key, settings.oversampling, drawing.ladder, threads)
         )

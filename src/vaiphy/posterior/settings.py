@@ -24,7 +24,7 @@ class Settings:
     temperatures the proposal is refitted to the pilot's particles and tried with twice as many, up to `max_refits` times, as long
     as that makes it shorter. The number of particles of a final bridge follows from the variance seen there, between
     `min_particles` and `max_particles`; at the end of each bridge more sweeps add trees, `sweep_share` times as many as it has
-    temperatures; no more than `max_bridges` bridges are made.
+    temperatures; no more than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their accuracy.
     """
 
     replicates: int = 4
@@ -49,4 +49,5 @@ class Settings:
     moves: Moves = field(default_factory=Moves)
     sweep_share: float = 0.25
     max_bridges: int = 32
+    bridges: int | None = None
     fitting: Fitting = field(default_factory=Fitting)

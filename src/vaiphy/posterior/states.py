@@ -59,7 +59,7 @@ def step(state: State, threads: Workers = 1) -> State:
 
         replicates = tuple(each(advanced, state.replicates, threads))
         state = replace(state, replicates=replicates)
-        return _begin_drawing(state, replicates) if all(r.ready for r in replicates) else state
+        return begin_drawing(state, replicates) if all(r.ready for r in replicates) else state
     drawing = drawings.advance(state.drawing, settings, state.seed, threads)
     return replace(state, drawing=drawing, done=_enough(drawing, settings))
 
@@ -71,7 +71,20 @@ def hurried(state: State) -> State:
     usable = tuple(r for r in state.replicates if r.rounds or (r.bridge is not None and r.bridge.done))
     if not usable:
         raise ValueError("no replicate has reached the posterior yet")
-    return _begin_drawing(state, usable)
+    return begin_drawing(state, usable)
+
+
+def begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
+    """Freeze a proposal: the pooled one, or the prior where bridges from it find more than those from what was learned."""
+    from_prior = _prior_is_better(replicates)
+    proposal = prior_proposal(state.target)
+    if not from_prior:
+        finished = tuple(r for r in replicates if r.bridge is not None and r.bridge.done)
+        if finished:
+            proposal = learning.refitted(finished, state.target, state.settings.fitting)
+        else:  # all are between two rounds: the one that found most
+            proposal = max(replicates, key=lambda r: r.rounds[-1].log_evidence).proposal
+    return replace(state, drawing=Drawing(proposal, from_prior))
 
 
 def to_arrays(state: State) -> dict[str, NDArray]:
@@ -83,19 +96,6 @@ def from_arrays(arrays: dict[str, NDArray], target: Target, settings: Settings) 
     """The state that `to_arrays` described."""
     state: State = saving.from_arrays(State, arrays, {Target: target, Settings: settings})
     return state
-
-
-def _begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
-    """Freeze a proposal: the pooled one, or the prior where bridges from it find more than those from what was learned."""
-    from_prior = _prior_is_better(replicates)
-    proposal = prior_proposal(state.target)
-    if not from_prior:
-        finished = tuple(r for r in replicates if r.bridge is not None and r.bridge.done)
-        if finished:
-            proposal = learning.refitted(finished, state.target, state.settings.fitting)
-        else:  # all are between two rounds: the one that found most
-            proposal = max(replicates, key=lambda r: r.rounds[-1].log_evidence).proposal
-    return replace(state, drawing=Drawing(proposal, from_prior))
 
 
 def _prior_is_better(replicates: tuple[Replicate, ...]) -> bool:
@@ -110,8 +110,10 @@ def _prior_is_better(replicates: tuple[Replicate, ...]) -> bool:
 
 
 def _enough(drawing: Drawing, settings: Settings) -> bool:
-    if drawing.bridge is not None or len(drawing.drawn) < settings.replicates:
+    if drawing.bridge is not None or len(drawing.drawn) < (settings.bridges or settings.replicates):
         return False
+    if settings.bridges:
+        return True
     if len(drawing.drawn) >= settings.max_bridges:
         return True
     if drawings.evidence(drawing)[1] > settings.accuracy or drawings.effective_trees(drawing) < settings.min_effective:

@@ -62,6 +62,7 @@ def run(
     tree_law: str | None = None,
     iterations: int | None = None,
     particles: int | None = None,
+    bridges: int | None = None,
     prior_only: bool = False,
     outgroup: Sequence[str] = (),
     format: str | None = None,
@@ -87,9 +88,10 @@ def run(
     taken. `length_prior` is "exp(RATE)" or "gammadir(aT,bT,a,c)"; `prior_rate` is short for the former. `partition` is a
     partition file (RAxML or NEXUS) or the name of a charpartition in the alignment's own file; each part has its own model
     (`model` where it names none) and, with `part_rates` "free", its own rate. `prior_only` leaves the data out and samples the
-    prior. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names` gives the taxa names that every
-    program reads; PREFIX.names.tsv is the table. `executor` does the heavy work elsewhere: a Dask `Client`, or any executor as in
-    `concurrent.futures` (processes, MPI); the result is the same to the last bit.
+    prior. `bridges` is a fixed number of final bridges, whatever their accuracy. `time_limit` is in seconds. A seed is drawn if
+    none is given. `safe_names` gives the taxa names that every program reads; PREFIX.names.tsv is the table. `executor` does the
+    heavy work elsewhere: a Dask `Client`, or any executor as in `concurrent.futures` (processes, MPI); the result is the same to
+    the last bit.
 
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
     >>> analysis.log_evidence, analysis.std_error                                   # doctest: +SKIP
@@ -108,7 +110,7 @@ def run(
         names, data = data.taxa, replace(data, taxa=safe_names_of(data.taxa))
         outgroup = [dict(zip(names, data.taxa)).get(name, name) for name in outgroup]
     content = content_of(data)
-    _check(data, outgroup)
+    check_data(data, outgroup)
     if method == "posterior" and (model or "").lower() == "auto":
         from vaiphy.runner.auto import winner  # it compares models by means of this module
 
@@ -134,6 +136,7 @@ def run(
             tree_law=tree_law,
             iterations=iterations,
             particles=particles,
+            bridges=bridges,
             prior_only=prior_only,
             outgroup=tuple(outgroup),
             n_trees=n_trees,
@@ -151,7 +154,7 @@ def run(
         provenance = Provenance(__version__, command, data.source, data.sha256 or content, threads or available_threads())
         workers: Workers = provenance.threads if executor is None else pool_of(executor, say)
         _introduce(say, settings, provenance, patterns, data, saved)
-        session = _Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
+        session = Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
         stopped = run_steps(
             patterns,
@@ -179,7 +182,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Session:
+class Session:
     """Writes checkpoints and, in the end, files."""
 
     prefix: Path | None
@@ -254,7 +257,8 @@ def content_of(data: Alignment) -> str:
     return sha256("\n".join(data.taxa).encode() + b"\n" + data.sites.tobytes()).hexdigest()
 
 
-def _check(data: Alignment, outgroup: Sequence[str]) -> None:
+def check_data(data: Alignment, outgroup: Sequence[str]) -> None:
+    """Whether there are enough taxa, and the outgroup is among them."""
     problems = [f"{data.source}: the outgroup {name!r} is not among the taxa" for name in outgroup if name not in data.taxa]
     if message := too_few_taxa(data):
         problems.append(message)
