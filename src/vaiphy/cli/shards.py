@@ -23,13 +23,13 @@ def do_shard(options: Mapping[str, Any], prefix: str, outgroup: tuple[str, ...],
     """The shard that the options of `vaiphy run` describe."""
     from vaiphy.runner.shards import Reading, parse_shard, run_shard
 
-    alignment, rate = options["alignment"], options["prior_rate"]
-    alignment = os.path.abspath(alignment) if os.path.exists(alignment) else alignment
-    reading = Reading(alignment, *(options[name] for name in ("format_", "matchchar", "missing", "seqtype", "safe_names")))
+    rate, names = options["prior_rate"], ("alignment", "format_", "matchchar", "missing", "seqtype", "safe_names")
+    reading = Reading(*(options[name] for name in names), os.getcwd())
     same = ("seed", "threads", "partition", "model", "redo", "accuracy", "particles", "bridges", "prior_only")
     path = run_shard(
         reading, parse_shard(options["shard"]), options["phase"], prefix=prefix, outgroup=outgroup, executor=executor,
         listener=listener, length_prior=options["length_prior"] or f"exp({10.0 if rate is None else rate:.15g})",
         n_trees=options["trees"], part_rates=options["rates"], **{name: options[name] for name in same},
     )  # fmt: skip
-    click.echo(f"written: {path}", err=True)
+    if not options["quiet"]:
+        click.echo(f"written: {path}", err=True)

@@ -67,7 +67,7 @@ def parse_shard(text: str) -> Shard:
 
 @dataclass(frozen=True)
 class Reading:
-    """How the alignment is read, recorded so that `merge` reads it in the same way."""
+    """How the alignment is read, recorded so that `merge` reads it in the same way; `folder`: where its path starts."""
 
     alignment: str
     format: str | None = None
@@ -75,10 +75,14 @@ class Reading:
     missing: str | None = None
     seqtype: str | None = None
     safe_names: bool = False
+    folder: str = ""
 
     def read(self) -> tuple[Alignment, tuple[str, ...]]:
         """The alignment, and its own names of the taxa if they were replaced."""
-        data = read_alignment(self.alignment, self.format, self.matchchar, self.missing, self.seqtype)
+        path: str | Path = self.alignment
+        if not Path(path).exists() and Path(self.folder, path).exists():
+            path = Path(self.folder, path)
+        data = replace(read_alignment(path, self.format, self.matchchar, self.missing, self.seqtype), source=self.alignment)
         if not self.safe_names:
             return data, ()
         return replace(data, taxa=safe_names_of(data.taxa)), data.taxa
@@ -171,7 +175,7 @@ def merge(prefix: str | Path, alignment: str | None = None, listener: Listener |
     try:
         data, names = replace(reading, alignment=alignment or reading.alignment).read()
     except (InputError, OSError):
-        if alignment is None and not Path(reading.alignment).exists():
+        if alignment is None and not Path(reading.folder, reading.alignment).exists():
             raise InputError(f"{reading.alignment}: the alignment is not there any more; --alignment says where it is") from None
         raise
     if content_of(data) != content:
