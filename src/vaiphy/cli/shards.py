@@ -23,8 +23,11 @@ def do_shard(options: Mapping[str, Any], prefix: str, outgroup: tuple[str, ...],
     """The shard that the options of `vaiphy run` describe."""
     from vaiphy.runner.shards import Reading, parse_shard, run_shard
 
-    rate, names = options["prior_rate"], ("alignment", "format_", "matchchar", "missing", "seqtype", "safe_names")
-    reading = Reading(*(options[name] for name in names), os.getcwd())
+    rate = options["prior_rate"]
+    reading = Reading(
+        options["alignment"], options["format_"], options["matchchar"], options["missing"], options["seqtype"],
+        options["safe_names"], os.getcwd(),
+    )  # fmt: skip
     same = ("seed", "threads", "partition", "model", "redo", "accuracy", "particles", "bridges", "prior_only")
     path = run_shard(
         reading, parse_shard(options["shard"]), options["phase"], prefix=prefix, outgroup=outgroup, executor=executor,
