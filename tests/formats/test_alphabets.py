@@ -68,7 +68,7 @@ def test_polymorphic_morphology():
     found = parse_alignment(MORPHOLOGY)
     assert found.alphabet == MORPH(4)
     assert found.sites.tolist() == [[1, 2, 0b1100, 1], [1, 15, 0b0110, 2], [2, 15, 8, 1]]
-    with pytest.raises(AlignmentError, match=r"taxon 'a' has sets of states such as \{01\}; they can be written as nexus only"):
+    with pytest.raises(AlignmentError, match=r"taxon 'a' has sets of states such as \{01\}; only NEXUS can hold them"):
         write_alignment(found)
 
 

@@ -83,7 +83,7 @@ def test_many_draws_for_each_particle(n_taxa, model):
     assert (one.size, len(one.first), len(one.particles), one.stages[0].resampled) == (6, 150, 6, True)
     assert_unbiased(relative_estimates(proposal, ladder, exact, moves, 250, 6, oversampling=25), 0.02)
     # From the prior, by hardly any temperatures and particles.
-    walk = walk_of(target.draw_parameters(99, np.random.default_rng(1)), np.full(99, 1 / 99))
+    walk = walk_of(bridge.initialise(prior_proposal(target), 99, (1,)).particles, np.full(99, 1 / 99))
     short = bridge.Ladder((0.5, 1.0), (walk, walk))
     assert_unbiased(relative_estimates(prior_proposal(target), short, exact, moves, 250, 3, oversampling=25), 0.04)
 

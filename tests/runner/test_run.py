@@ -80,7 +80,7 @@ def test_all_files_are_written(data, tmp_path):
         "n_sites": 60, "n_patterns": result.patterns.n_patterns,
     }  # fmt: skip
     assert set(record["estimates"]["posterior"]) == {
-        "log_evidence", "std_error", "target", "n_samples", "ess", "pareto_k", "replicates", "replicate_errors",
+        "log_evidence", "std_error", "target", "n_samples", "ess", "pareto_k", "runs", "run_errors",
     }  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_goes_on(data, tmp_path, monkeypatch):
     assert arrays["run/count"] == 3
     lines = []
     run(data, listener=runner.Listener(lines.append))
-    assert any("going on from the checkpoint" in line for line in lines)
+    assert any("continuing from the checkpoint" in line for line in lines)
     first = contents(tmp_path)
     run(data, redo=True)
     assert contents(tmp_path) == first
@@ -297,7 +297,7 @@ def test_a_full_disk_leaves_the_earlier_files(data, tmp_path):
 
 
 def test_two_runs_do_not_share_a_prefix(data):
-    with runner.locked(data), pytest.raises(InputError, match="another run with this prefix is going on"):
+    with runner.locked(data), pytest.raises(InputError, match="another run with this prefix is in progress"):
         run(data)
 
 

@@ -19,7 +19,7 @@ from vaiphy.cli.numbers import setting
     "--rates", type=click.Choice(["free", "linked"]), default="free", show_default=True,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )  # fmt: skip
-@click.option("--prefix", metavar="PREFIX", help="Start of the names of all files.  [default: the input's name]")
+@click.option("--prefix", metavar="PREFIX", help="How the names of all files begin.  [default: the input's name]")
 @click.option(
     "--accuracy", type=setting("accuracy"), default=0.1, show_default=True, metavar="X",
     help="Standard error of each log marginal likelihood to aim for.",
@@ -56,7 +56,7 @@ def models(
     """Compare substitution models by their marginal likelihoods.
 
     Each model's trees, branch lengths and parameters are integrated out; the table shows Bayes factors and posterior
-    probabilities. A comparison that was interrupted goes on when the same command is given again, and a longer list computes
+    probabilities. A comparison that was interrupted continues when the same command is given again, and a longer list computes
     only what is new. `vaiphy run -m auto` does this first and takes the winner.
 
     \b
@@ -80,7 +80,7 @@ def models(
                 missing=missing, seqtype=seqtype, redo=redo, listener=listener, executor=executor,
             )  # fmt: skip
     except (Interrupted, KeyboardInterrupt):
-        click.echo("\nstopped; the same command (without --redo) goes on", err=True)
+        click.echo("\nstopped; run the same command again (without --redo) to continue", err=True)
         sys.exit(130)
     click.echo(text_table(found))
     if not quiet:

@@ -24,7 +24,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
 
 @click.command(cls=GroupedCommand)
 @click.argument("alignment", metavar="ALIGNMENT|DSn")
-@_option("--prefix", metavar="PREFIX", group=EVERYDAY, help="Start of the names of all files.  [default: the input's name]")
+@_option("--prefix", metavar="PREFIX", group=EVERYDAY, help="How the names of all files begin.  [default: the input's name]")
 @_option(
     "-T",
     "--threads",
@@ -56,7 +56,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     default="posterior",
     show_default=True,
     group=METHOD,
-    help="posterior: evidence and posterior over unrooted binary trees. The others: the methods of the VaiPhy paper.",
+    help="posterior: marginal likelihood and posterior of unrooted binary trees. The others: the methods of the VaiPhy paper.",
 )
 @_option(
     "--replicates",
@@ -65,7 +65,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     show_default=True,
     metavar="N",
     group=METHOD,
-    help="Independent repetitions, compared with each other: 2 to 1,000.",
+    help="Independent searches for the trees that matter, and the fewest final runs, compared with each other: 2 to 1,000.",
 )
 @_option(
     "--accuracy",
@@ -149,9 +149,9 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     type=setting("particles", whole=True),
     metavar="N",
     group=METHOD,
-    help="Particles of the methods phi-csmc and csmc, at least 2.",
+    help="Particles of each run (all methods but vaiphy), at least 2.  [default: as many as are needed]",
 )
-@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log evidence 0).")
+@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log marginal likelihood 0).")
 @_option(
     "--format",
     "format_",
@@ -212,9 +212,9 @@ def run(
     safe_names: bool,
     quiet: bool,
 ) -> None:
-    """Infer the posterior of trees and the evidence of ALIGNMENT.
+    """Infer the posterior of trees, branch lengths and model parameters, and the marginal likelihood.
 
-    ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted goes on
+    ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted continues
     when the same command is given again.
 
     \b
@@ -280,7 +280,7 @@ def run(
                 executor=executor,
             )
     except Interrupted as stop:
-        again = "; the same command (without --redo) goes on from the checkpoint" if stop.saved else ""
+        again = "; run the same command again (without --redo) to continue from the checkpoint" if stop.saved else ""
         click.echo(f"\nstopped{again}", err=True)
         sys.exit(130)
     except KeyboardInterrupt:

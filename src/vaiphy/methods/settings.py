@@ -52,9 +52,9 @@ class Settings:
         problems = outside((key, getattr(self, key)) for key in RANGES)
         if self.method != "posterior" and (self.model or "JC").upper() not in ("JC", "JC69"):
             other = "--method posterior takes any model"
-            problems.append(f"the method {self.method} knows the model JC alone, not {self.model}; {other}")
+            problems.append(f"the method {self.method} supports only the model JC, not {self.model}; {other}")
         if self.method != "posterior" and prior.kind != "exp":
-            problems.append(f"the method {self.method} knows exponential branch lengths alone, not {prior}")
+            problems.append(f"the method {self.method} supports only exponential branch lengths, not {prior}")
         if prior.kind == "gammadir" and min(prior.numbers[2], prior.numbers[2] * prior.numbers[3]) < LEAST_ALPHA:
             problems.append(
                 f"the prior of branch lengths {prior} has a Dirichlet parameter below {LEAST_ALPHA:g}: much of it lies on "
@@ -67,7 +67,7 @@ class Settings:
         if self.bridges is not None and self.bridges < self.replicates:
             problems.append(f"{self.replicates} replicates need at least as many bridges, not {self.bridges}")
         if self.method != "posterior" and self.partition:
-            problems.append(f"the method {self.method} knows no partitions; --method posterior does")
+            problems.append(f"the method {self.method} does not support partitions; --method posterior does")
         if self.part_rates not in ("free", "linked"):
             problems.append(f"rates of parts are free or linked, not {self.part_rates}")
         if problems:

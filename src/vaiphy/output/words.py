@@ -16,7 +16,7 @@ METHOD_NAMES = {
 }
 
 ESTIMATE_NAMES = {
-    "posterior": "sequential Monte Carlo, all bridges",
+    "posterior": "sequential Monte Carlo, all runs",
     "vaiphy_iwelbo": "VaiPhy, IWELBO",
     "vaiphy_miselbo": "VaiPhy, MISELBO",
     "phi_csmc": "phi-CSMC",
@@ -101,16 +101,16 @@ def grounds(analysis: Analysis) -> list[str]:
     """The figures on which the verdict rests."""
     estimate, posterior = analysis.estimate, analysis.posterior
     out = []
-    if len(estimate.replicates) > 1:
-        listed = ", ".join(f"{value:.2f}" for value in estimate.replicates)
+    if len(estimate.runs) > 1:
+        listed = ", ".join(f"{value:.2f}" for value in estimate.runs)
         what = (
-            "repeated bounds" if is_bound(analysis) else f"log marginal likelihood of the {len(estimate.replicates)} replicates"
+            "repeated bounds" if is_bound(analysis) else f"log marginal likelihood of the {len(estimate.runs)} independent runs"
         )
         out.append(f"{what}: {listed}")
     weights = f"; Pareto k of the weights {estimate.pareto_k:.2f} (reliable below 0.7)" if isfinite(estimate.pareto_k) else ""
     out.append(f"effective sample size {estimate.ess:.0f} of {estimate.n_samples}{weights}")
     if posterior is not None and isfinite(posterior.asdsf):
-        out.append(f"average standard deviation of split frequencies between replicates {posterior.asdsf:.4f}")
+        out.append(f"average standard deviation of split frequencies between runs {posterior.asdsf:.4f}")
     return out
 
 
@@ -202,10 +202,7 @@ def methods_paragraph(analysis: Analysis) -> tuple[str, list[str]]:
         cited += ["CSMC"]
     posterior = analysis.posterior
     if posterior is not None and posterior.n_replicates > 1:
-        base += (
-            f"The average standard deviation of split frequencies between replicates (Lakner et al. 2008) was "
-            f"{posterior.asdsf:.4f}"
-        )
+        base += f"The average standard deviation of split frequencies between runs (Lakner et al. 2008) was {posterior.asdsf:.4f}"
         cited.append("ASDSF")
         if isfinite(analysis.estimate.pareto_k):
             base += f" and the Pareto k of the importance weights {analysis.estimate.pareto_k:.2f} (Vehtari et al. 2024)"

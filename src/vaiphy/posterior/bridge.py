@@ -11,6 +11,7 @@ Use: `state = initialise(...)`, then `state = step(state, ...)` until `state.don
 as it was, and the same state always leads to the same end, whatever the number of threads.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from vaiphy.kernels.families import Data
 from vaiphy.parallel import chunks
 from vaiphy.posterior.parameters import Walk, at_points, walk_of, walked
 from vaiphy.posterior.proposal import Proposal
-from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, systematic
+from vaiphy.weights import effective_sample_size, log_normalised, log_sum_exp, normalised, systematic
 from vaiphy.workers.spread import Workers, spread
 
 Floats = NDArray[np.float64]
@@ -31,8 +32,9 @@ Ints = NDArray[np.int64]
 
 #: Particles in one piece of work.
 PIECE = 8
-#: Draws are weighed at most to this temperature before they are moved: it tames the tail of their weights.
-LEAP = 0.6
+#: Draws are weighed at most to this temperature before they are moved, which tames the tail of their weights: while nothing is
+#: known of that tail, and once a finished bridge has shown it (`leap_of`).
+LEAP, MOST_LEAP = 0.6, 0.9
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Moves:
     regrafts: int = 1
     tours: int = 1
     stretch: float = 0.3
-    walks: int = 3
+    walks: int = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +67,25 @@ class Particles:
         return Particles(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
 
 
+def joined(parts: Sequence[Particles]) -> Particles:
+    """Several sets of particles as one."""
+    return Particles(*(np.concatenate([getattr(p, name) for p in parts]) for name in Particles.__dataclass_fields__))
+
+
 @dataclass(frozen=True, eq=False)
 class Ladder:
     """Everything that a reported bridge has fixed beforehand: temperatures and the random walks of the parameters at each."""
 
     betas: tuple[float, ...]
     walks: tuple[Walk | None, ...]
+
+    def from_leap(self, beta: float) -> "Ladder":
+        """The ladder with the given temperature as its first, instead of those below it; as it is, if there are none."""
+        if beta <= self.betas[0]:
+            return self
+        kept = [k for k, old in enumerate(self.betas) if old > beta + 0.05]
+        last = max(k for k, old in enumerate(self.betas) if old <= beta)
+        return Ladder((beta, *(self.betas[k] for k in kept)), tuple(self.walks[k] for k in (last, *kept)))
 
 
 @dataclass(frozen=True)
@@ -118,6 +133,11 @@ class Bridge:
         """Share of the weight that descends from each surviving ancestor."""
         weights = np.exp(self.log_weights - log_sum_exp(self.log_weights))
         return np.bincount(np.unique(self.ancestors, return_inverse=True)[1].ravel(), weights=weights).astype(np.float64)
+
+    @property
+    def worth(self) -> float:
+        """Effective number of independent draws that the particles descend from, for each particle."""
+        return 1.0 / float(np.square(self.ancestor_shares).sum()) / self.size
 
     @property
     def variance(self) -> float:
@@ -170,7 +190,7 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
     if state.ladder:
         beta = state.ladder.betas[k]
     elif k == 0 and len(gain) > n:
-        beta = furthest(gain, min(2.0 * n, len(gain) / 2))
+        beta = furthest(lambda beta: effective_sample_size(beta * gain), min(2.0 * n, len(gain) / 2), LEAP)
     else:
         beta = next_beta(state.beta, gain, state.log_weights, conditional_size)
     log_weights = state.log_weights + (beta - state.beta) * gain
@@ -185,7 +205,7 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
         particles, ancestors = particles.take(chosen), ancestors[chosen]
         log_evidence += total - float(np.log(len(gain)))
         log_weights = np.zeros(n)
-    walk = state.ladder.walks[k] if state.ladder else walk_of(particles.z, normalised(log_weights))
+    walk = state.ladder.walks[k] if state.ladder else walk_of(particles, normalised(log_weights))
     seed = (*state.seed, 2, k)
     particles, walk_rate = walked(proposal, particles, beta, walk, moves.walks, seed, threads)
     particles, rates = _moved(proposal, particles, beta, moves, seed, 1, threads)
@@ -196,14 +216,33 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
     )  # fmt: skip
 
 
-def furthest(gain: Floats, wanted: float) -> float:
-    """The furthest temperature at which draws are still worth `wanted` (bisection)."""
-    low, high = 0.0, LEAP
-    if effective_sample_size(LEAP * gain) >= wanted:
-        return LEAP
+def leap_of(state: Bridge, proposal: Proposal) -> float:
+    """The furthest temperature to which draws may be weighed before they are moved, judged by a finished bridge.
+
+    Draws from q seldom show where q has too little; particles that reached the posterior p do. With w = p/q the second moment of
+    the weights at a temperature beta is E_q[w^2beta] = Z E_p[w^(2beta-1)]: the larger of its two estimates counts.
+    """
+    gain = log_posterior(proposal, state.particles) - state.particles.log_proposal
+    log_weights = log_normalised(state.log_weights)
+    n = len(state.first)
+
+    def effective(beta: float) -> float:
+        first = log_sum_exp(beta * state.first) - float(np.log(n))
+        seen = log_sum_exp(2.0 * beta * state.first) - float(np.log(n))
+        reached = state.estimate + log_sum_exp(log_weights + (2.0 * beta - 1.0) * gain)
+        return n * float(np.exp(2.0 * first - max(seen, reached)))
+
+    return furthest(effective, min(2.0 * state.size, n / 2), MOST_LEAP)
+
+
+def furthest(effective: Callable[[float], float], wanted: float, most: float) -> float:
+    """The furthest temperature up to `most` at which draws are still worth `wanted` (bisection)."""
+    low, high = 0.0, most
+    if effective(most) >= wanted:
+        return most
     for _ in range(50):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if effective_sample_size(middle * gain) >= wanted else (low, middle)
+        low, high = (middle, high) if effective(middle) >= wanted else (low, middle)
     return max(low, 1e-9)
 
 

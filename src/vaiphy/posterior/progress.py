@@ -49,7 +49,7 @@ def describe(state: State) -> Info:
     share = 1.0 if state.done else LEARNING + 0.05 + (0.95 - LEARNING) * done
     bridges = int(np.ceil(wanted))
     about = "" if settings.bridges else "about "
-    message = f"bridge {min(len(drawing.drawn) + 1, bridges)} of {about}{bridges}, {drawing.n_particles} particles"
+    message = f"run {min(len(drawing.drawn) + 1, bridges)} of {about}{bridges}, {drawing.n_particles} particles"
     return Info("sample", share, value, error, message)
 
 

@@ -1,22 +1,22 @@
 """What a bridge starts from: a distribution of trees, lengths and parameters that can be drawn from and evaluated exactly.
 
-Trees and lengths: `kernels.clades` (each clade split given the clade it is part of, a Gamma for each branch). Parameters: a
-Student t around the learned mean, mixed with a share of the prior. All are fitted to weighted trees; nothing learned at all is
-the prior.
+Trees and lengths: `kernels.clades` (each clade split given the clade it is part of, a Gamma for each branch). Parameters:
+`parameter_law`. All are fitted to weighted trees; nothing learned at all is the prior.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from vaiphy.kernels import clades
 from vaiphy.kernels.binary import taxon_keys
 from vaiphy.parallel import chunks
+from vaiphy.posterior import parameter_law
+from vaiphy.posterior.parameter_law import ParameterFitting, ParameterLaw
 from vaiphy.target import Target
 from vaiphy.trees.counts import log_n_rooted
 from vaiphy.workers.spread import Shared, Workers, spread
@@ -37,8 +37,7 @@ class Fitting:
     `floor`: share of each clade's probability kept for splits not seen. `pseudo`: draws' worth of a wide Gamma in each length's
     shape (in a context: of the clade's Gamma); `context_pseudo`: draws' worth of the clade's splits in a context's. `widening`:
     factor on the shapes (below one: wider than what was seen). `least_draws`: with fewer effective draws a clade or context has
-    no Gamma of its own. `most_shape`: no Gamma is narrower. `t_freedom`, `prior_share`: the parameters' Student t and the share
-    of the prior mixed into it; `covariance_pseudo`: draws' worth of a diagonal in its covariance.
+    no Gamma of its own. `most_shape`: no Gamma is narrower. `parameters`: how their own distribution is fitted.
     """
 
     floor: float = 0.005
@@ -47,43 +46,10 @@ class Fitting:
     widening: float = 0.9
     least_draws: float = 3.0
     most_shape: float = 300.0
-    t_freedom: float = 6.0
-    prior_share: float = 0.05
-    covariance_pseudo: float = 10.0
+    parameters: ParameterFitting = field(default_factory=ParameterFitting)
 
 
 DEFAULT = Fitting()
-
-
-@dataclass(frozen=True, eq=False)
-class Parameters:
-    """Distribution of z: (1 - prior share) Student t + prior share * prior. Without `mean` it is the prior."""
-
-    target: Target
-    mean: Floats | None = None
-    factor: Floats | None = None
-    freedom: float = 6.0
-    prior_share: float = 0.05
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        z = self.target.draw_parameters(n, rng)
-        if self.mean is None or self.factor is None or not z.shape[1]:
-            return z
-        learned = rng.random(n) >= self.prior_share
-        normal = rng.standard_normal(z.shape)
-        spread = np.sqrt(self.freedom / rng.chisquare(self.freedom, size=(n, 1)))
-        z[learned] = (self.mean + spread * normal @ self.factor.T)[learned]
-        return z
-
-    def log_density(self, z: Floats) -> Floats:
-        prior = self.target.log_parameter_prior(z)
-        if self.mean is None or self.factor is None or not z.shape[1]:
-            return prior
-        d, v = z.shape[1], self.freedom
-        scaled = np.linalg.solve(self.factor, (z - self.mean).T)
-        log_t = gammaln(0.5 * (v + d)) - gammaln(0.5 * v) - 0.5 * d * log(v * np.pi) - np.log(np.diag(self.factor)).sum()
-        log_t = log_t - 0.5 * (v + d) * np.log1p((scaled**2).sum(axis=0) / v)
-        return np.logaddexp(log(self.prior_share) + prior, np.log1p(-self.prior_share) + log_t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +59,7 @@ class Proposal:
     target: Target
     trees: clades.Clades
     draws: clades.Draws
-    parameters: Parameters
+    parameters: ParameterLaw
 
     @cached_property
     def shared(self) -> Shared:
@@ -157,7 +123,7 @@ def prior_proposal(target: Target) -> Proposal:
     numbers = np.array([shape, rate, shape, rate], dtype=np.float64)
     trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers)
     draws = clades.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
-    return Proposal(target, trees, draws, Parameters(target))
+    return Proposal(target, trees, draws, ParameterLaw(target))
 
 
 def fit(
@@ -168,7 +134,7 @@ def fit(
     children, lengths, tops, z, weights = children[kept], lengths[kept], tops[kept], z[kept], weights[kept]
     effective = 1.0 / np.square(weights).sum()
     trees, draws = _fit_trees(target, children, lengths, tops, weights, effective, fitting)
-    return Proposal(target, trees, draws, _fit_parameters(target, z, weights, effective, fitting))
+    return Proposal(target, trees, draws, parameter_law.fit(target, z, weights, fitting.parameters))
 
 
 def _fit_trees(
@@ -297,25 +263,6 @@ def _placed(keys: NDArray) -> tuple[NDArray, Ints]:
     table, place = np.zeros(size, dtype=np.uint64), np.empty(len(keys), dtype=np.int64)
     clades.place_all(np.ascontiguousarray(keys), table, place)
     return table, place
-
-
-def _fit_parameters(target: Target, z: Floats, weights: Floats, effective: float, fitting: Fitting) -> Parameters:
-    if not target.n_parameters:
-        return Parameters(target)
-    mean, factor = moments(z, weights, effective, fitting.covariance_pseudo)
-    # A Student t with the same covariance is narrower at its centre.
-    shrink = np.sqrt((fitting.t_freedom - 2.0) / fitting.t_freedom) * 1.1
-    return Parameters(target, mean, factor * shrink, fitting.t_freedom, fitting.prior_share)
-
-
-def moments(z: Floats, weights: Floats, effective: float, pseudo: float) -> tuple[Floats, NDArray]:
-    """Weighted mean of z and a Cholesky factor of its covariance, shrunk towards its diagonal."""
-    mean = weights @ z
-    centred = z - mean
-    covariance = (weights[:, None] * centred).T @ centred
-    trust = effective / (effective + pseudo)
-    diagonal = np.diag(np.maximum(np.diag(covariance), 1e-6))
-    return mean, np.linalg.cholesky(trust * covariance + (1.0 - trust) * diagonal + 1e-9 * diagonal)
 
 
 def _mean(values: Floats, weights: Floats, chosen: NDArray[np.bool_]) -> float:

@@ -117,19 +117,19 @@ def objections(state: State, drawing: Drawing) -> list[str]:
         found.append("the run was ended before the accuracy asked for was reached")
     elif error > settings.accuracy:
         found.append(
-            f"the standard error is {error:.3f}, above the {settings.accuracy:g} asked for, after {len(drawing.drawn)} bridges: "
+            f"the standard error is {error:.3f}, above the {settings.accuracy:g} asked for, after {len(drawing.drawn)} runs: "
             "more particles (--particles) or a lower accuracy (--accuracy) are needed"
         )
     within = float(np.mean([one.variance for one in drawing.drawn]))
     between = float(np.var(np.exp(drawing.log_estimates - log_evidence), ddof=1)) if len(drawing.drawn) > 1 else 0.0
     if len(drawing.drawn) >= 4 and between > 8.0 * within and np.sqrt(between) > 2.0 * settings.accuracy:
         found.append(
-            f"the bridges' estimates scatter by {np.sqrt(between):.2f}, where {np.sqrt(within):.2f} was expected: "
+            f"the estimates of the runs scatter by {np.sqrt(between):.2f}, where {np.sqrt(within):.2f} was expected: "
             "more particles (--particles) are needed"
         )
     fewest = min(one.n_ancestors for one in drawing.drawn)
     if fewest < FEW_ANCESTORS:
-        found.append(f"all particles of one bridge descend from {fewest} draws: more particles (--particles) are needed")
+        found.append(f"all particles of one run descend from {fewest} draws: more particles (--particles) are needed")
     for replicate in state.replicates:
         if not replicate.rounds:
             continue
@@ -143,7 +143,7 @@ def objections(state: State, drawing: Drawing) -> list[str]:
     deviation = drawings.split_deviation(drawing)
     if np.isfinite(deviation) and deviation > settings.max_deviation:
         found.append(
-            f"the average standard deviation of split frequencies between bridges is {deviation:.4f}, above "
+            f"the average standard deviation of split frequencies between runs is {deviation:.4f}, above "
             f"{settings.max_deviation:g}: more particles (--particles) are needed"
         )
     return found

@@ -76,15 +76,14 @@ def hurried(state: State) -> State:
 
 def begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
     """Freeze a proposal: the pooled one, or the prior where bridges from it find more than those from what was learned."""
-    from_prior = _prior_is_better(replicates)
-    proposal = prior_proposal(state.target)
-    if not from_prior:
-        finished = tuple(r for r in replicates if r.bridge is not None and r.bridge.done)
-        if finished:
-            proposal = learning.refitted(finished, state.target, state.settings.fitting)
-        else:  # all are between two rounds: the one that found most
-            proposal = max(replicates, key=lambda r: r.rounds[-1].log_evidence).proposal
-    return replace(state, drawing=Drawing(proposal, from_prior))
+    if _prior_is_better(replicates):
+        return replace(state, drawing=Drawing(prior_proposal(state.target), True, None, np.zeros(0)))
+    finished = tuple(r for r in replicates if r.bridge is not None and r.bridge.done)
+    if not finished:  # all are between two rounds: the one that found most
+        best = max(replicates, key=lambda r: r.rounds[-1].log_evidence)
+        return replace(state, drawing=Drawing(best.proposal, False, None, np.zeros(0)))
+    proposal = learning.refitted(finished, state.target, state.settings.fitting)
+    return replace(state, drawing=Drawing(proposal, False, *learning.found(finished)))
 
 
 def to_arrays(state: State) -> dict[str, NDArray]:

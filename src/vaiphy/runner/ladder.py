@@ -198,7 +198,8 @@ def _names(models: Sequence[str], data: Alignment, subsets: tuple[Subset, ...]) 
         raise InputError(*problems)
     if len({name.endswith("+ASC") for name in names}) > 1:
         raise InputError(
-            "evidences with and without +ASC are of different data and cannot be compared; give it to all models or none"
+            "marginal likelihoods with and without +ASC are of different data and cannot be compared; "
+            "give +ASC to all models or none"
         )
     return tuple(dict.fromkeys(names))
 

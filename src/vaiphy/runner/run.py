@@ -96,6 +96,7 @@ def run(
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
     >>> analysis.log_evidence, analysis.std_error                                   # doctest: +SKIP
     """
+    # In one piece: the steps of a run, one after the other, from input to files.
     if method not in METHODS:
         raise InputError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
     if time_limit is not None and not 0 < time_limit < float("inf"):
@@ -173,7 +174,7 @@ def run(
             try:
                 session.finish(analysis, {} if stopped.complete else stopped.state)
             except OSError as problem:
-                advice = "the results could not be written; when there is room, the same command (without --redo) goes on"
+                advice = "the results could not be written; make room and run the same command again (without --redo)"
                 raise OSError(problem.errno, f"{problem.strerror}; {advice}", problem.filename) from None
         if watch.seconds:
             say(f"compiling took {watch.seconds:.1f} s; the next start on this machine needs none")
@@ -291,4 +292,4 @@ def _introduce(
         say(f"warning: {warning}")
     if saved is not None:
         spent = sum(saved.header["timings"].values())
-        say(f"going on from the checkpoint {saved.path} ({spent:.0f} s of work done)")
+        say(f"continuing from the checkpoint {saved.path} ({spent:.0f} s of work done)")
