@@ -159,12 +159,15 @@ def test_killed_at_twenty_random_moments_with_the_real_sampler(data, tmp_path, m
     _kill_again_and_again(data, tmp_path, 0.0, _measure(data, tmp_path, 0.0))
 
 
-def test_ctrl_c_leaves_a_checkpoint_and_goes_on(data, tmp_path, monkeypatch):
+@pytest.mark.parametrize("compiled", [False, True])
+def test_ctrl_c_leaves_a_checkpoint_and_goes_on(data, tmp_path, monkeypatch, compiled):
     steps = count(1)
     original = fake_posterior.step
 
     def interrupted(state, threads=1):
         if next(steps) == 4:
+            if compiled:  # a signal that falls into a call of compiled code
+                raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
             raise KeyboardInterrupt
         return original(state, threads)
 

@@ -25,6 +25,29 @@ def connected_to(cluster: str | None) -> AbstractContextManager[Any]:
     return connected(cluster)
 
 
+#: Options that say which trees are allowed: names, keywords.
+CONSTRAINTS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("-g", "--constraint"), {
+        "metavar": "TREE",
+        "help": "Constraint tree (IQ-TREE's -g): a file whose splits all trees must have; it may multifurcate and lack taxa.",
+    }),
+    (("--monophyletic",), {
+        "metavar": "TAXA", "multiple": True,
+        "help": "All trees must have the split of these taxa (with commas) from the others; may be repeated.",
+    }),
+    (("--not-monophyletic",), {
+        "metavar": "TAXA", "multiple": True, "help": "No tree may have the split of these taxa from the others; may be repeated.",
+    }),
+)  # fmt: skip
+
+
+def constraint_options(command: Command) -> Command:
+    """Which trees are allowed."""
+    for names, keywords in reversed(CONSTRAINTS):
+        command = click.option(*names, **keywords)(command)
+    return command
+
+
 def alignment_options(command: Command) -> Command:
     """The argument ALIGNMENT and the options that say how to read it."""
     decorators = [

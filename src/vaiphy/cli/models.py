@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from vaiphy.cli.arguments import CLUSTER_HELP, alignment_options, connected_to
+from vaiphy.cli.arguments import CLUSTER_HELP, alignment_options, connected_to, constraint_options
 from vaiphy.cli.grouped import Threads
 from vaiphy.cli.numbers import setting
 
@@ -19,6 +19,7 @@ from vaiphy.cli.numbers import setting
     "--rates", type=click.Choice(["free", "linked"]), default="free", show_default=True,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )  # fmt: skip
+@constraint_options
 @click.option("--prefix", metavar="PREFIX", help="How the names of all files begin.  [default: the input's name]")
 @click.option(
     "--accuracy", type=setting("accuracy"), default=0.1, show_default=True, metavar="X",
@@ -44,6 +45,9 @@ def models(
     models: str | None,
     partition: str | None,
     rates: str,
+    constraint: str | None,
+    monophyletic: tuple[str, ...],
+    not_monophyletic: tuple[str, ...],
     prefix: str | None,
     accuracy: float,
     length_prior: str,
@@ -69,7 +73,7 @@ def models(
     from vaiphy.cli.run import _terminated
     from vaiphy.output.model_table import text_table
     from vaiphy.runner.ladder import compare_models
-    from vaiphy.runner.steps import Interrupted
+    from vaiphy.runner.steps import is_interrupt
 
     signal.signal(signal.SIGTERM, _terminated)
     try:
@@ -77,9 +81,12 @@ def models(
             found = compare_models(
                 alignment, models=listed(models), prefix=prefix or alignment, partition=partition, part_rates=rates, seed=seed,
                 threads=threads, accuracy=accuracy, length_prior=length_prior, format=format_, matchchar=matchchar,
-                missing=missing, seqtype=seqtype, redo=redo, listener=listener, executor=executor,
+                missing=missing, seqtype=seqtype, constraint=constraint, monophyletic=monophyletic,
+                not_monophyletic=not_monophyletic, redo=redo, listener=listener, executor=executor,
             )  # fmt: skip
-    except (Interrupted, KeyboardInterrupt):
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
         click.echo("\nstopped; run the same command again (without --redo) to continue", err=True)
         sys.exit(130)
     click.echo(text_table(found))

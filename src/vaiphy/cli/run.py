@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from vaiphy import __version__
-from vaiphy.cli.arguments import CLUSTER_HELP, FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES, connected_to
+from vaiphy.cli.arguments import CLUSTER_HELP, CONSTRAINTS, FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES, connected_to
 from vaiphy.cli.grouped import Duration, GroupedCommand, GroupedOption, Threads
 from vaiphy.cli.numbers import prior_number, setting
 
@@ -20,6 +20,12 @@ ARRAY = "Job arrays"
 
 def _option(*names: str, group: str, **kwargs: Any) -> Any:
     return click.option(*names, cls=GroupedOption, group=group, **kwargs)
+
+
+def _constraints(command: Any) -> Any:
+    for names, keywords in reversed(CONSTRAINTS):
+        command = _option(*names, group=METHOD, **keywords)(command)
+    return command
 
 
 @click.command(cls=GroupedCommand)
@@ -118,6 +124,13 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     group=METHOD,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )
+@_constraints
+@_option(
+    "--mrbayes-block",
+    is_flag=True,
+    group=METHOD,
+    help="Take models, priors, partition, outgroup and constraints from the file's mrbayes block; other options here come first.",
+)
 @_option(
     "--length-prior",
     metavar="PRIOR",
@@ -198,6 +211,10 @@ def run(
     model: str | None,
     partition: str | None,
     rates: str,
+    constraint: str | None,
+    monophyletic: tuple[str, ...],
+    not_monophyletic: tuple[str, ...],
+    mrbayes_block: bool,
     length_prior: str | None,
     prior_rate: float | None,
     tree_law: str | None,
@@ -235,7 +252,7 @@ def run(
     # Only now: these take a second to load, and the first line is on the screen.
     from vaiphy.cli.progress import shown
     from vaiphy.runner.run import run as run_analysis
-    from vaiphy.runner.steps import Interrupted
+    from vaiphy.runner.steps import Interrupted, is_interrupt
 
     prefix = prefix or alignment
     command = "vaiphy " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["run"] else f"vaiphy run {shlex.quote(alignment)}"
@@ -273,6 +290,10 @@ def run(
                 safe_names=safe_names,
                 partition=partition,
                 part_rates=rates,
+                constraint=constraint,
+                monophyletic=monophyletic,
+                not_monophyletic=not_monophyletic,
+                mrbayes_block=mrbayes_block,
                 time_limit=time_limit,
                 redo=redo,
                 command=command,
@@ -283,7 +304,9 @@ def run(
         again = "; run the same command again (without --redo) to continue from the checkpoint" if stop.saved else ""
         click.echo(f"\nstopped{again}", err=True)
         sys.exit(130)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
         click.echo("\nstopped", err=True)
         sys.exit(130)
     if not quiet:

@@ -24,7 +24,8 @@ class Settings:
     asked for; `iterations` and `particles` of None mean the method's own default; `bridges` is a fixed number of final bridges,
     whatever their accuracy (None: until it is reached); `prior_only` leaves the data out;
     `partition` are the parts with a model each, as lines of a RAxML-NG partition file (empty: one model for all sites),
-    `part_rates` "free" gives each part a relative rate, "linked" none; `n_trees` is the number of equal-weight trees written
+    `part_rates` "free" gives each part a relative rate, "linked" none; `constraints` are the splits that trees must or must not
+    have, in the lines of `formats.constraints`; `n_trees` is the number of equal-weight trees written
     for other programs.
     """
 
@@ -43,10 +44,12 @@ class Settings:
     n_trees: int = 1000
     partition: tuple[str, ...] = ()
     part_rates: str = "free"
+    constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outgroup", tuple(self.outgroup))
         object.__setattr__(self, "partition", tuple(self.partition))
+        object.__setattr__(self, "constraints", tuple(self.constraints))
         prior = length_prior(self.length_prior)
         object.__setattr__(self, "length_prior", str(prior))
         problems = outside((key, getattr(self, key)) for key in RANGES)
@@ -68,6 +71,8 @@ class Settings:
             problems.append(f"{self.replicates} replicates need at least as many bridges, not {self.bridges}")
         if self.method != "posterior" and self.partition:
             problems.append(f"the method {self.method} does not support partitions; --method posterior does")
+        if self.method != "posterior" and self.constraints:
+            problems.append(f"the method {self.method} does not support constraints; --method posterior does")
         if self.part_rates not in ("free", "linked"):
             problems.append(f"rates of parts are free or linked, not {self.part_rates}")
         if problems:
@@ -89,7 +94,7 @@ class Settings:
         return self.model or ("GTR+G4" if self.method == "posterior" else "JC")
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"outgroup": list(self.outgroup), "partition": list(self.partition)}
+        return asdict(self) | {name: list(getattr(self, name)) for name in ("outgroup", "partition", "constraints")}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Settings":

@@ -11,7 +11,7 @@ Use: `state = initialise(...)`, then `state = step(state, ...)` until `state.don
 as it was, and the same state always leads to the same end, whatever the number of threads.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import sweep
-from vaiphy.kernels.clades import Clades, Draws
+from vaiphy.kernels.clade_draws import Draws
+from vaiphy.kernels.clades import Clades
 from vaiphy.kernels.families import Data
 from vaiphy.parallel import chunks
+from vaiphy.posterior.ladder import Ladder, furthest, next_beta
 from vaiphy.posterior.parameters import Walk, at_points, walk_of, walked
 from vaiphy.posterior.proposal import Proposal
 from vaiphy.weights import effective_sample_size, log_normalised, log_sum_exp, normalised, systematic
@@ -70,22 +72,6 @@ class Particles:
 def joined(parts: Sequence[Particles]) -> Particles:
     """Several sets of particles as one."""
     return Particles(*(np.concatenate([getattr(p, name) for p in parts]) for name in Particles.__dataclass_fields__))
-
-
-@dataclass(frozen=True, eq=False)
-class Ladder:
-    """Everything that a reported bridge has fixed beforehand: temperatures and the random walks of the parameters at each."""
-
-    betas: tuple[float, ...]
-    walks: tuple[Walk | None, ...]
-
-    def from_leap(self, beta: float) -> "Ladder":
-        """The ladder with the given temperature as its first, instead of those below it; as it is, if there are none."""
-        if beta <= self.betas[0]:
-            return self
-        kept = [k for k, old in enumerate(self.betas) if old > beta + 0.05]
-        last = max(k for k, old in enumerate(self.betas) if old <= beta)
-        return Ladder((beta, *(self.betas[k] for k in kept)), tuple(self.walks[k] for k in (last, *kept)))
 
 
 @dataclass(frozen=True)
@@ -180,6 +166,7 @@ def initialise(
     empty = np.zeros(drawn)
     particles = _moved(proposal, Particles(children, lengths, tops, z, empty, empty), 0.0, None, seed, 0, threads)[0]
     first = log_posterior(proposal, particles) - particles.log_proposal
+    first[proposal.is_forbidden(children, tops)] = -np.inf
     return Bridge(seed, n, particles, np.zeros(drawn), np.arange(drawn), ladder, first)
 
 
@@ -197,7 +184,8 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
     particles, ancestors, log_evidence = state.particles, state.ancestors, state.log_evidence
     effective = effective_sample_size(log_weights)
     drawn_variance = 1.0 / effective - 1.0 / len(gain) if k == 0 else state.drawn_variance
-    resampled = len(gain) > n or effective < 0.5 * n
+    # Draws of no weight (forbidden trees) are never moved.
+    resampled = len(gain) > n or effective < 0.5 * n or np.isneginf(log_weights).any()
     if resampled:
         total = log_sum_exp(log_weights)
         uniform = np.random.default_rng([*state.seed, 1, k]).random()
@@ -235,41 +223,12 @@ def leap_of(state: Bridge, proposal: Proposal) -> float:
     return furthest(effective, min(2.0 * state.size, n / 2), MOST_LEAP)
 
 
-def furthest(effective: Callable[[float], float], wanted: float, most: float) -> float:
-    """The furthest temperature up to `most` at which draws are still worth `wanted` (bisection)."""
-    low, high = 0.0, most
-    if effective(most) >= wanted:
-        return most
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if effective(middle) >= wanted else (low, middle)
-    return max(low, 1e-9)
-
-
 def swept(
     proposal: Proposal, particles: Particles, moves: Moves, walk: Walk | None, seed: tuple[int, ...], threads: Workers = 1
 ) -> Particles:
     """Particles after one more round of moves that leave the posterior itself invariant."""
     particles, _ = walked(proposal, particles, 1.0, walk, moves.walks, seed, threads)
     return _moved(proposal, particles, 1.0, moves, seed, 1, threads)[0]
-
-
-def next_beta(beta: float, gain: Floats, log_weights: Floats, wanted: float) -> float:
-    """The furthest temperature at which the conditional effective size is still `wanted` of all particles (bisection)."""
-    weights = np.exp(log_weights - log_sum_exp(log_weights))
-
-    def share(new: float) -> float:
-        x = (new - beta) * gain
-        x = np.exp(x - x.max())
-        return float((weights @ x) ** 2 / (weights @ (x * x)))
-
-    if share(1.0) >= wanted:
-        return 1.0
-    low, high = beta, 1.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if share(middle) >= wanted else (low, middle)
-    return max(low, beta + 1e-9)
 
 
 def _moved(

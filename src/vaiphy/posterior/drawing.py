@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades
+from vaiphy.kernels import rooted
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Bridge, Ladder, Particles, joined
+from vaiphy.posterior.bridge import Bridge, Particles, joined
+from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.proposal import Proposal, clade_keys, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.weights import asdsf, log_sum_exp, normalised
@@ -187,7 +188,7 @@ def split_deviation(drawing: Drawing) -> float:
         own = normalised(one.log_weights) * np.exp(one.log_evidence - drawing.log_estimates.max()) / len(one.particles)
         for particles in one.particles:
             identity = np.empty((len(own), 2 * n - 2), dtype=np.uint64)
-            clades.vertex_identities(particles.children, particles.tops, keys, identity)
+            rooted.vertex_identities(particles.children, particles.tops, keys, identity)
             names.append(identity[:, n:].ravel())
             values.append(np.repeat(own, n - 2))
     half = np.concatenate(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades
+from vaiphy.kernels import clade_draws, clades, rooted
 from vaiphy.kernels.binary import taxon_keys
 from vaiphy.parallel import chunks
 from vaiphy.posterior import parameter_law
@@ -58,7 +58,7 @@ class Proposal:
 
     target: Target
     trees: clades.Clades
-    draws: clades.Draws
+    draws: clade_draws.Draws
     parameters: ParameterLaw
 
     @cached_property
@@ -77,24 +77,32 @@ class Proposal:
         children, lengths, tops = (np.concatenate(column) for column in zip(*drawn))
         return children, lengths, tops, self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
 
+    def is_forbidden(self, children: Ints, tops: Ints) -> NDArray[np.bool_]:
+        """Which trees have a split that they must not have: those are drawn, but the prior does not know them."""
+        if not len(self.trees.rules.forbidden):
+            return np.zeros(len(children), dtype=bool)
+        names = np.empty((len(children), 2 * self.target.n_taxa - 2), dtype=np.uint64)
+        rooted.vertex_identities(children, tops, self.keys, names)
+        return np.asarray(np.isin(names, self.trees.rules.forbidden).any(axis=1))
+
     def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: Workers = 1) -> Floats:
         pieces = [(children[part], lengths[part], tops[part]) for part in chunks(len(children), PIECE)]
         return np.concatenate(spread(density_piece, (self.shared,), pieces, threads))
 
 
 def draw_piece(
-    trees: clades.Clades, draws: clades.Draws, keys: NDArray[np.uint64], n_taxa: int, n: int, seed: tuple[int, ...]
+    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], n_taxa: int, n: int, seed: tuple[int, ...]
 ) -> tuple[Ints, Floats, Ints]:
     """A few trees from the proposal."""
     children, tops = np.empty((n, n_taxa - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
     lengths = np.zeros((n, 2 * n_taxa - 2))
     rng = np.random.default_rng(seed)
-    clades.sample(trees, draws, keys, rng, children, lengths, tops)
+    clade_draws.sample(trees, draws, keys, rng, children, lengths, tops)
     return children, lengths, tops
 
 
 def density_piece(
-    trees: clades.Clades, draws: clades.Draws, keys: NDArray[np.uint64], children: Ints, lengths: Floats, tops: Ints
+    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], children: Ints, lengths: Floats, tops: Ints
 ) -> Floats:
     """Log-densities of a few trees under the proposal."""
     out = np.empty(len(children))
@@ -121,8 +129,8 @@ def prior_proposal(target: Target) -> Proposal:
         shape, rate = terms.alpha_outer, terms.rate
     empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     numbers = np.array([shape, rate, shape, rate], dtype=np.float64)
-    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers)
-    draws = clades.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
+    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers, target.rules)
+    draws = clade_draws.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
     return Proposal(target, trees, draws, ParameterLaw(target))
 
 
@@ -139,21 +147,18 @@ def fit(
 
 def _fit_trees(
     target: Target, children: Ints, lengths: Floats, tops: Ints, weights: Floats, effective: float, fitting: Fitting
-) -> tuple[clades.Clades, clades.Draws]:
+) -> tuple[clades.Clades, clade_draws.Draws]:
     n, words = target.n_taxa, _words(target.n_taxa)
     t = len(children)
     split, sets = np.empty((t, n - 2), dtype=np.uint64), np.empty((t, n - 2, words), dtype=np.uint64)
     clade, context = np.empty((t, 2 * n - 2), dtype=np.uint64), np.empty((t, 2 * n - 2), dtype=np.uint64)
-    sizes = np.empty((t, n - 2), dtype=np.int64)
-    clades.describe(children, tops, clade_keys(n), split, sets, sizes, clade, context)
+    log_trees, log_uniform = _log_trees(n), np.empty((t, n - 2))
+    clades.describe(children, tops, clade_keys(n), target.rules, log_trees, split, sets, log_uniform, clade, context)
     inner = np.repeat(weights, n - 2) * effective
     alone = _splits(split.ravel(), clade[:, n:].ravel(), sets.reshape(-1, words), inner)
     within = _splits(split.ravel(), context[:, n:].ravel(), sets.reshape(-1, words), inner)
     # Probabilities of splits: of a clade alone, with a floor; in a context, shrunk towards those.
-    size = _sizes(split.ravel(), sizes.ravel(), alone.split)
-    log_trees = _log_trees(n)
-    part = np.bitwise_count(alone.sets).sum(axis=1).astype(np.int64)
-    uniform = np.exp(log_trees[part] + log_trees[size - part] - log_trees[size])
+    uniform = np.exp(_of_splits(split.ravel(), log_uniform.ravel(), alone.split))
     by_clade = (1.0 - fitting.floor) * alone.seen / alone.total + fitting.floor * uniform
     at = np.searchsorted(np.sort(alone.split), within.split)
     base = by_clade[np.argsort(alone.split)][at]
@@ -185,9 +190,9 @@ def _fit_trees(
         total = group.total[begins]
         pseudo = fitting.context_pseudo
         place_value[places, 2] = log(fitting.floor) if group is alone else np.log(pseudo / (total + pseudo))
-    law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers)
+    law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers, target.rules)
     child = np.ascontiguousarray(np.concatenate([alone.sets, within.sets]))
-    return law, clades.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
+    return law, clade_draws.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
 
 
 class _Splits(NamedTuple):
@@ -215,10 +220,10 @@ def _splits(split: NDArray, head: NDArray, sets: NDArray, weights: Floats) -> _S
     return _Splits(head[first], split[first], sets[first], count, total, cumulative)
 
 
-def _sizes(split: NDArray, sizes: Ints, wanted: NDArray) -> Ints:
-    """Number of taxa of the clade that each of the wanted splits divides."""
+def _of_splits(split: NDArray, values: Floats, wanted: NDArray) -> Floats:
+    """The value of each of the wanted splits."""
     names, first = np.unique(split, return_index=True)
-    return sizes[first][np.searchsorted(names, wanted)]
+    return values[first][np.searchsorted(names, wanted)]
 
 
 def _gammas(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades
+from vaiphy.kernels import rooted
 from vaiphy.posterior import drawing as drawings
 from vaiphy.posterior.drawing import Drawing
 from vaiphy.posterior.proposal import clade_keys
@@ -45,7 +45,9 @@ def result(state: State) -> Result:
     effective = drawings.effective_trees(drawing)
     reasons = objections(state, drawing)
     first = np.concatenate([one.first for one in drawing.drawn])
-    first = np.maximum(first, log_evidence - 1e4)
+    # Draws of forbidden trees have no weight: a bound from the others, times their share, is one too.
+    allowed = np.isfinite(first)
+    first = np.maximum(first[allowed] + np.log(allowed.mean()), log_evidence - 1e4)
     groups = first[: len(first) // 10 * 10].reshape(-1, 10)
     bounds = {
         "LB-1": float(first.mean()),
@@ -83,7 +85,7 @@ def tree_sample(state: State, drawing: Drawing) -> TreeSample:
         size = len(one.log_weights)
         for particles in one.particles:
             renumbered, own = np.empty((size, n - 2, 2), dtype=np.int32), np.empty((size, 2 * n - 2))
-            clades.renumber(particles.children, particles.lengths, particles.tops, renumbered, own)
+            rooted.renumber(particles.children, particles.lengths, particles.tops, renumbered, own)
             children.append(renumbered)
             lengths.append(own)
             z.append(particles.z)
@@ -93,7 +95,7 @@ def tree_sample(state: State, drawing: Drawing) -> TreeSample:
         at += size
     stacked = np.concatenate(children)
     hashes = np.empty(len(stacked), dtype=np.uint64)
-    clades.topology_identities(stacked.astype(np.int64), clade_keys(n), hashes)
+    rooted.topology_identities(stacked.astype(np.int64), clade_keys(n), hashes)
     _, where, topology = np.unique(hashes, return_index=True, return_inverse=True)
     # Branch v belongs to vertex v of the topology that is kept: trees of one topology are numbered alike.
     every, lengths_of_all = np.concatenate(z), np.concatenate(lengths)

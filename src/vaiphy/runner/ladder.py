@@ -15,6 +15,7 @@ from vaiphy import __version__
 from vaiphy.alignment import Alignment, SitePatterns, compress, too_few_taxa
 from vaiphy.errors import InputError
 from vaiphy.formats import read_alignment
+from vaiphy.formats.constraints import constraint_of, lines_of
 from vaiphy.formats.partitions import Subset, read_partition
 from vaiphy.kernels.announce import announced
 from vaiphy.methods import outcome
@@ -28,6 +29,7 @@ from vaiphy.models.ladders import ladder, with_invariable
 from vaiphy.output.model_table import contents
 from vaiphy.parallel import available_threads
 from vaiphy.runner import checkpoint
+from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
 from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.partitioned import nexus_text
 from vaiphy.runner.run import Listener, content_of
@@ -56,6 +58,9 @@ def compare_models(
     matchchar: str | None = None,
     missing: str | None = None,
     seqtype: str | None = None,
+    constraint: ConstraintTree = None,
+    monophyletic: Clades = (),
+    not_monophyletic: Clades = (),
     redo: bool = False,
     listener: Listener | None = None,
     executor: Any = None,
@@ -63,13 +68,14 @@ def compare_models(
     """Evidences of several models of one alignment, with Bayes factors and posterior probabilities.
 
     `models` are model strings; without any, a ladder of about a dozen for the kind of data. With a `partition` each model is
-    tried once for all sites and once for each part separately. With a `prefix` there are checkpoints and result files. `executor`
-    does the heavy work elsewhere, as in `run`.
+    tried once for all sites and once for each part separately. Constraints are those of `vaiphy.run`. With a `prefix` there are
+    checkpoints and result files. `executor` does the heavy work elsewhere, as in `run`.
     """
     listener = listener or Listener()
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
     if message := too_few_taxa(data):
         raise InputError(message)
+    data, want = arranged(data, wanted_of(data, constraint, monophyletic, not_monophyletic))
     subsets = () if partition is None else read_partition(partition, data, nexus_text(alignment))
     names = _names(models, data, subsets)
     base = None if prefix is None else with_suffix(Path(prefix), ".models")
@@ -80,10 +86,14 @@ def compare_models(
         used = _seed(seed, base, names[0], redo)
         log = stack.enter_context(RunLog(None if base is None else with_suffix(base, ".log")))
         stack.enter_context(announced(log.tee(listener.say)))
-        common = Settings(seed=used, accuracy=accuracy, length_prior=length_prior, part_rates=part_rates)
+        common = Settings(
+            seed=used, accuracy=accuracy, length_prior=length_prior, part_rates=part_rates, constraints=lines_of(want, data.taxa)
+        )
         workers = threads or available_threads() if executor is None else pool_of(executor, log.tee(listener.say))
         run = _Ladder(base, compress(data), content_of(data), workers, redo, log.tee(listener.say), listener)
         run.say(f"input    {data.source}: {data.n_taxa} taxa, {data.n_sites} sites; seed {used}")
+        if allowed := constraint_of(common.constraints, data.taxa):
+            run.say(f"         {allowed.words(data.taxa)}")
         found = run.all([_candidate(name, (), common) for name in names])
         if not models:
             richer = with_invariable({row.model: row.log_evidence for row in found}, data.alphabet)

@@ -20,6 +20,7 @@ from vaiphy import __version__
 from vaiphy.alignment import Alignment, SitePatterns, compress, too_few_taxa
 from vaiphy.errors import InputError
 from vaiphy.formats import read_alignment
+from vaiphy.formats.constraints import lines_of
 from vaiphy.formats.names import safe_names as safe_names_of
 from vaiphy.kernels.announce import announced
 from vaiphy.methods import METHODS, outcome
@@ -31,7 +32,9 @@ from vaiphy.output.files import SUFFIXES, contents
 from vaiphy.output.page import page
 from vaiphy.parallel import available_threads
 from vaiphy.runner import checkpoint
+from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
 from vaiphy.runner.log import RunLog, locked
+from vaiphy.runner.mrbayes import from_block, note
 from vaiphy.runner.partitioned import partition_lines
 from vaiphy.runner.saved import Saved, check_saved, load_saved, with_suffix
 from vaiphy.runner.steps import run_steps, with_workers
@@ -73,6 +76,10 @@ def run(
     safe_names: bool = False,
     partition: str | Path | None = None,
     part_rates: str = "free",
+    constraint: ConstraintTree = None,
+    monophyletic: Clades = (),
+    not_monophyletic: Clades = (),
+    mrbayes_block: bool = False,
     time_limit: float | None = None,
     redo: bool = False,
     command: str = "",
@@ -87,11 +94,13 @@ def run(
     "HKY{2.0}+F", "LG+G4") or "auto": models are compared first (`compare_models`), and the one with the highest evidence is
     taken. `length_prior` is "exp(RATE)" or "gammadir(aT,bT,a,c)"; `prior_rate` is short for the former. `partition` is a
     partition file (RAxML or NEXUS) or the name of a charpartition in the alignment's own file; each part has its own model
-    (`model` where it names none) and, with `part_rates` "free", its own rate. `prior_only` leaves the data out and samples the
-    prior. `bridges` is a fixed number of final bridges, whatever their accuracy. `time_limit` is in seconds. A seed is drawn if
-    none is given. `safe_names` gives the taxa names that every program reads; PREFIX.names.tsv is the table. `executor` does the
-    heavy work elsewhere: a Dask `Client`, or any executor as in `concurrent.futures` (processes, MPI); the result is the same to
-    the last bit.
+    (`model` where it names none) and, with `part_rates` "free", its own rate. `constraint` is a constraint tree, a file or a
+    Newick string, of all taxa or some; `monophyletic` and `not_monophyletic` are clades (lists of names) that all trees must or
+    must not have. `mrbayes_block` takes model, priors, partition, outgroup and constraints from the mrbayes block of the
+    alignment's file, where they are not given here. `prior_only` leaves the data out and samples the prior. `bridges` is a fixed
+    number of final bridges, whatever their accuracy. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names`
+    gives the taxa names that every program reads; PREFIX.names.tsv is the table. `executor` does the heavy work elsewhere: a Dask
+    `Client`, or any executor as in `concurrent.futures` (processes, MPI); the result is the same to the last bit.
 
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
     >>> analysis.log_evidence, analysis.std_error                                   # doctest: +SKIP
@@ -106,6 +115,15 @@ def run(
     listener = listener or Listener()
     base = None if prefix is None else Path(prefix)
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
+    block = from_block(alignment, data) if mrbayes_block else None
+    if block is not None:
+        data = replace(data, warnings=(*data.warnings, *block.warnings))
+        length_prior = length_prior or (block.length_prior if prior_rate is None else None)
+        outgroup, part_rates = outgroup or block.outgroup, block.part_rates if partition is None else part_rates
+        given = constraint is not None or len(monophyletic) + len(not_monophyletic) > 0
+        constraint = constraint if given else block.constraint
+    asked = wanted_of(data, constraint, monophyletic, not_monophyletic)
+    data, want = arranged(data, asked)
     names: tuple[str, ...] = ()
     if safe_names:
         names, data = data.taxa, replace(data, taxa=safe_names_of(data.taxa))
@@ -119,8 +137,12 @@ def run(
             alignment, data, prefix=prefix, partition=partition, part_rates=part_rates, seed=seed, threads=threads, redo=redo,
             length_prior=length_prior or f"exp({10.0 if prior_rate is None else prior_rate:.15g})", listener=listener,
             executor=executor,
+            constraint=want if partition is None else asked,
         )  # fmt: skip
-    parts = partition_lines(alignment, data, partition, model) if method == "posterior" or partition is not None else ()
+    if block is not None and model is None and partition is None:
+        model, parts = block.model, block.parts
+    else:
+        parts = partition_lines(alignment, data, partition, model) if method == "posterior" or partition is not None else ()
     patterns = compress(data)
     with ExitStack() as stack:
         if base is not None:
@@ -143,6 +165,7 @@ def run(
             n_trees=n_trees,
             partition=parts,
             part_rates=part_rates,
+            constraints=lines_of(want, data.taxa),
         )
         settings = resolved(settings, patterns, data.source)
         if saved is not None:
@@ -156,6 +179,8 @@ def run(
         workers: Workers = provenance.threads if executor is None else pool_of(executor, say)
         _introduce(say, settings, provenance, patterns, data, saved)
         session = Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
+        if remark := block.sentence if block else note(alignment):
+            say(f"note: {remark}")
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
         stopped = run_steps(
             patterns,

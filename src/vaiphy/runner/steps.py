@@ -48,6 +48,13 @@ class Interrupted(KeyboardInterrupt):
         self.saved = saved
 
 
+def is_interrupt(problem: BaseException) -> bool:
+    """Whether this is Ctrl-C or a polite kill. One that falls into a call of compiled code comes out as a SystemError."""
+    if isinstance(problem, SystemError):
+        return isinstance(problem.__cause__ or problem.__context__, KeyboardInterrupt)
+    return isinstance(problem, KeyboardInterrupt)
+
+
 def run_steps(
     patterns: SitePatterns,
     settings: Settings,
@@ -99,7 +106,9 @@ def run_steps(
                 save(method.to_arrays(now), seconds)
                 save_took, fresh = clock() - saved_at, False
         return Stopped(method.outcome(now), held is None, method.to_arrays(now if held is None else held), seconds)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
         if save is not None and now is not None and fresh:
             save(method.to_arrays(now if held is None else held), seconds)
         raise Interrupted(save is not None and now is not None) from None

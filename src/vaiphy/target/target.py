@@ -8,15 +8,18 @@ parts: each model's own parameters, one after the other (or one set for all), th
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, log_softmax
 
 from vaiphy.kernels import families
+from vaiphy.kernels.constraints import Rules
 from vaiphy.models.arrays import EqualInput, decomposition
 from vaiphy.models.priors import LengthPrior
 from vaiphy.target.parts import Part
+from vaiphy.trees.constraints import Constraint
 from vaiphy.trees.counts import log_n_unrooted
 from vaiphy.workers.spread import Shared
 
@@ -30,7 +33,7 @@ class Target:
     With several parts, `linked_rates` False gives each part a rate of its own (flat Dirichlet on rates weighted by sites, so
     that their mean is one); True gives all parts the same lengths. `owners`: for each part, the index of the part whose
     parameters and rate it uses (their models may differ in the number of states alone); empty: each its own. `prior_only`
-    leaves the data out: what is inferred is the prior itself.
+    leaves the data out: what is inferred is the prior itself. `constraint`: which trees are allowed (None: all).
     """
 
     taxa: tuple[str, ...]
@@ -39,6 +42,7 @@ class Target:
     linked_rates: bool = True
     owners: tuple[int, ...] = ()
     prior_only: bool = False
+    constraint: Constraint | None = None
 
     @property
     def n_taxa(self) -> int:
@@ -84,7 +88,12 @@ class Target:
 
     @cached_property
     def log_topology_prior(self) -> float:
-        return -log_n_unrooted(self.n_taxa)
+        return -log_n_unrooted(self.n_taxa) if self.constraint is None else -log(self.constraint.n_trees)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """Which trees are allowed, as the kernels read it."""
+        return (self.constraint or Constraint(self.n_taxa)).rules
 
     @cached_property
     def prior_numbers(self) -> Floats:
@@ -199,7 +208,8 @@ class Target:
 
     def words(self) -> list[str]:
         """Models and priors in plain sentences."""
-        last = [self.length_prior.words(), "Topologies: all unrooted binary trees equally likely."]
+        free = "Topologies: all unrooted binary trees equally likely."
+        last = [self.length_prior.words(), free if self.constraint is None else self.constraint.words(self.taxa)]
         if self.prior_only:
             last.append("The data are left out: what is sampled is the prior.")
         lines: list[str] = []
