@@ -18,6 +18,7 @@ from vaiphy.errors import FailedError, InputError
 COMMANDS = {
     "run": "Infer the posterior of trees and the marginal likelihood of an alignment.",
     "models": "Which model? Compare substitution models by their marginal likelihoods.",
+    "merge": "Put the shards of a job array together.",
     "check": "Check an alignment and describe it.",
     "score": "Log-likelihood of a given tree.",
     "simulate": "Simulate a tree and an alignment.",

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from vaiphy.cli.arguments import alignment_options, constraint_options
+from vaiphy.cli.arguments import CLUSTER_HELP, alignment_options, connected_to, constraint_options
 from vaiphy.cli.grouped import Threads
 from vaiphy.cli.numbers import setting
 
@@ -27,6 +27,7 @@ from vaiphy.cli.numbers import setting
 )  # fmt: skip
 @click.option("--length-prior", metavar="PRIOR", default="exp(10)", show_default=True, help="Prior of branch lengths.")
 @click.option("-T", "--threads", type=Threads(), default="auto", show_default=True, help="Threads.")
+@click.option("--cluster", metavar="ADDRESS", help=CLUSTER_HELP)
 @click.option(
     "--seed",
     type=setting("seed", whole=True),
@@ -51,6 +52,7 @@ def models(
     accuracy: float,
     length_prior: str,
     threads: int,
+    cluster: str | None,
     seed: int | None,
     redo: bool,
     quiet: bool,
@@ -75,12 +77,12 @@ def models(
 
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        with shown(quiet) as listener:
+        with connected_to(cluster) as executor, shown(quiet) as listener:
             found = compare_models(
                 alignment, models=listed(models), prefix=prefix or alignment, partition=partition, part_rates=rates, seed=seed,
                 threads=threads, accuracy=accuracy, length_prior=length_prior, format=format_, matchchar=matchchar,
                 missing=missing, seqtype=seqtype, constraint=constraint, monophyletic=monophyletic,
-                not_monophyletic=not_monophyletic, redo=redo, listener=listener,
+                not_monophyletic=not_monophyletic, redo=redo, listener=listener, executor=executor,
             )  # fmt: skip
     except (KeyboardInterrupt, SystemError) as stop:
         if not is_interrupt(stop):

@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from vaiphy import __version__
-from vaiphy.cli.arguments import CONSTRAINTS, FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES
+from vaiphy.cli.arguments import CLUSTER_HELP, CONSTRAINTS, FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES, connected_to
 from vaiphy.cli.grouped import Duration, GroupedCommand, GroupedOption, Threads
 from vaiphy.cli.numbers import prior_number, setting
 
 EVERYDAY, METHOD, INPUT, OUTPUT = "Everyday options", "What is computed", "How the alignment is read", "Files and screen"
+ARRAY = "Job arrays"
 
 
 def _option(*names: str, group: str, **kwargs: Any) -> Any:
@@ -40,6 +41,7 @@ def _constraints(command: Any) -> Any:
     group=EVERYDAY,
     help="Threads; the result does not depend on them.",
 )
+@_option("--cluster", metavar="ADDRESS", group=EVERYDAY, help=CLUSTER_HELP)
 @_option(
     "--seed",
     type=setting("seed", whole=True),
@@ -79,6 +81,25 @@ def _constraints(command: Any) -> Any:
     metavar="X",
     group=METHOD,
     help="Standard error of the log marginal likelihood to aim for: 0.0001 to 1,000.",
+)
+@_option(
+    "--bridges",
+    type=setting("bridges", whole=True),
+    metavar="N",
+    group=METHOD,
+    help="Exactly so many final bridges, whatever their accuracy.  [default: until the accuracy is reached]",
+)
+@_option(
+    "--shard",
+    metavar="I/N",
+    group=ARRAY,
+    help="Do the part of replicate I of N, in one of two phases; then `vaiphy merge PREFIX`. Needs --seed.",
+)
+@_option(
+    "--phase",
+    type=click.Choice(["learn", "draw"]),
+    group=ARRAY,
+    help="learn comes first; draw, which may start when all have learned, makes this shard's share of the --bridges.",
 )
 @_option(
     "-m",
@@ -176,6 +197,7 @@ def run(
     alignment: str,
     prefix: str | None,
     threads: int,
+    cluster: str | None,
     seed: int | None,
     outgroup: str | None,
     redo: bool,
@@ -183,6 +205,9 @@ def run(
     method: str,
     replicates: int,
     accuracy: float,
+    bridges: int | None,
+    shard: str | None,
+    phase: str | None,
     model: str | None,
     partition: str | None,
     rates: str,
@@ -220,6 +245,10 @@ def run(
         click.echo(f"VaiPhy {__version__}", err=True)
     if alignment == "-" and prefix is None:
         raise click.UsageError("reading from standard input needs a --prefix for the names of the files")
+    if shard is not None or phase is not None:
+        from vaiphy.cli.shards import check_shard
+
+        check_shard(click.get_current_context().params)
     # Only now: these take a second to load, and the first line is on the screen.
     from vaiphy.cli.progress import shown
     from vaiphy.runner.run import run as run_analysis
@@ -230,7 +259,12 @@ def run(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _terminated)
     try:
-        with shown(quiet) as listener:
+        with connected_to(cluster) as executor, shown(quiet) as listener:
+            if shard is not None and phase is not None:
+                from vaiphy.cli.shards import do_shard
+
+                do_shard(click.get_current_context().params, prefix, _names(outgroup), executor, listener)
+                return
             analysis = run_analysis(
                 alignment,
                 prefix=prefix,
@@ -245,6 +279,7 @@ def run(
                 tree_law=tree_law,
                 iterations=iterations,
                 particles=particles,
+                bridges=bridges,
                 prior_only=prior_only,
                 format=format_,
                 matchchar=matchchar,
@@ -263,6 +298,7 @@ def run(
                 redo=redo,
                 command=command,
                 listener=listener,
+                executor=executor,
             )
     except Interrupted as stop:
         again = "; run the same command again (without --redo) to continue from the checkpoint" if stop.saved else ""
@@ -274,7 +310,7 @@ def run(
         click.echo("\nstopped", err=True)
         sys.exit(130)
     if not quiet:
-        _summarise(analysis, prefix)
+        summarise_run(analysis, prefix)
 
 
 def _names(outgroup: str | None) -> tuple[str, ...]:
@@ -292,7 +328,7 @@ def _terminated(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _summarise(analysis: Any, prefix: str) -> None:
+def summarise_run(analysis: Any, prefix: str) -> None:
     from vaiphy.output import words
     from vaiphy.output.files import written_files
 

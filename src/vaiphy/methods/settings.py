@@ -21,7 +21,8 @@ class Settings:
 
     `model` is a model string as IQ-TREE writes them (None: the usual one of the alphabet for the method posterior, JC for the
     paper's methods); `length_prior` exp(RATE) or gammadir(aT,bT,a,c). `accuracy` is the standard error of the log-evidence
-    asked for; `iterations` and `particles` of None mean the method's own default; `prior_only` leaves the data out;
+    asked for; `iterations` and `particles` of None mean the method's own default; `bridges` is a fixed number of final bridges,
+    whatever their accuracy (None: until it is reached); `prior_only` leaves the data out;
     `partition` are the parts with a model each, as lines of a RAxML-NG partition file (empty: one model for all sites),
     `part_rates` "free" gives each part a relative rate, "linked" none; `constraints` are the splits that trees must or must not
     have, in the lines of `formats.constraints`; `n_trees` is the number of equal-weight trees written
@@ -37,6 +38,7 @@ class Settings:
     tree_law: str | None = None
     iterations: int | None = None
     particles: int | None = None
+    bridges: int | None = None
     prior_only: bool = False
     outgroup: tuple[str, ...] = ()
     n_trees: int = 1000
@@ -63,6 +65,10 @@ class Settings:
             )
         if self.method != "posterior" and self.prior_only:
             problems.append(f"the method {self.method} cannot leave the data out; --prior-only is for --method posterior")
+        if self.method != "posterior" and self.bridges is not None:
+            problems.append(f"the method {self.method} has no bridges; --bridges is for --method posterior")
+        if self.bridges is not None and self.bridges < self.replicates:
+            problems.append(f"{self.replicates} replicates need at least as many bridges, not {self.bridges}")
         if self.method != "posterior" and self.partition:
             problems.append(f"the method {self.method} does not support partitions; --method posterior does")
         if self.method != "posterior" and self.constraints:

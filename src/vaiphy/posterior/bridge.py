@@ -13,16 +13,21 @@ as it was, and the same state always leads to the same end, whatever the number 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import sweep
-from vaiphy.parallel import chunks, map_threads
+from vaiphy.kernels.clade_draws import Draws
+from vaiphy.kernels.clades import Clades
+from vaiphy.kernels.families import Data
+from vaiphy.parallel import chunks
 from vaiphy.posterior.ladder import Ladder, furthest, next_beta
-from vaiphy.posterior.parameters import Walk, walk_of, walked
+from vaiphy.posterior.parameters import Walk, at_points, walk_of, walked
 from vaiphy.posterior.proposal import Proposal
 from vaiphy.weights import effective_sample_size, log_normalised, log_sum_exp, normalised, systematic
+from vaiphy.workers.spread import Workers, spread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -153,7 +158,7 @@ def log_posterior(proposal: Proposal, particles: Particles) -> Floats:
 
 
 def initialise(
-    proposal: Proposal, n: int, seed: tuple[int, ...], oversampling: int = 1, ladder: Ladder | None = None, threads: int = 1
+    proposal: Proposal, n: int, seed: tuple[int, ...], oversampling: int = 1, ladder: Ladder | None = None, threads: Workers = 1
 ) -> Bridge:
     """`oversampling` draws from the proposal for each of n particles."""
     drawn = n * oversampling
@@ -165,7 +170,7 @@ def initialise(
     return Bridge(seed, n, particles, np.zeros(drawn), np.arange(drawn), ladder, first)
 
 
-def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: float = 0.9, threads: int = 1) -> Bridge:
+def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: float = 0.9, threads: Workers = 1) -> Bridge:
     """One temperature further: weigh, resample if fewer than half of the particles count, move."""
     k, n = len(state.stages), state.size
     gain = state.first if k == 0 else log_posterior(proposal, state.particles) - state.particles.log_proposal
@@ -219,7 +224,7 @@ def leap_of(state: Bridge, proposal: Proposal) -> float:
 
 
 def swept(
-    proposal: Proposal, particles: Particles, moves: Moves, walk: Walk | None, seed: tuple[int, ...], threads: int = 1
+    proposal: Proposal, particles: Particles, moves: Moves, walk: Walk | None, seed: tuple[int, ...], threads: Workers = 1
 ) -> Particles:
     """Particles after one more round of moves that leave the posterior itself invariant."""
     particles, _ = walked(proposal, particles, 1.0, walk, moves.walks, seed, threads)
@@ -227,31 +232,36 @@ def swept(
 
 
 def _moved(
-    proposal: Proposal, particles: Particles, beta: float, moves: Moves | None, seed: tuple[int, ...], stream: int, threads: int
-) -> tuple[Particles, tuple[float, ...]]:
+    proposal: Proposal, particles: Particles, beta: float, moves: Moves | None, seed: tuple[int, ...], stream: int,
+    threads: Workers,
+) -> tuple[Particles, tuple[float, ...]]:  # fmt: skip
     """Particles after their moves (or as they are, evaluated, without `moves`), and the share accepted of each kind."""
-    target = proposal.target
-    children, lengths, tops = particles.children.copy(), particles.lengths.copy(), particles.tops.copy()
-    n = len(particles)
-    shared = not target.n_parameters
-    family = target.family(particles.z[:1] if shared else particles.z)
-    points = np.zeros(n, dtype=np.int64) if shared else np.arange(n)
-    likelihood, density = np.empty(n), np.empty(n)
-    pieces = chunks(n, PIECE)
-    counts = np.zeros((len(pieces), sweep.N_COUNTS, 2))
-    regrafts, tours, stretch = (moves.regrafts, moves.tours, moves.stretch) if moves else (0, 0, 0.0)
-
-    def work(i: int) -> None:
-        part = pieces[i]
-        rng = np.random.default_rng([*seed, stream, i])
-        sweep.move(
-            family, points[part], target.data, proposal.trees, proposal.keys, beta, target.prior_numbers,
-            regrafts, tours, stretch, children[part], lengths[part], tops[part], rng, likelihood[part], density[part], counts[i],
-        )  # fmt: skip
-
-    map_threads(work, list(range(len(pieces))), threads)
-    density = density + proposal.parameters.log_density(particles.z)
-    total = counts.sum(axis=0)
+    target, p = proposal.target, particles
+    family = target.family(p.z if target.n_parameters else p.z[:1])
+    numbers = (beta, moves.regrafts, moves.tours, moves.stretch) if moves else (beta, 0, 0, 0.0)
+    pieces = [
+        (*at_points(family, part), *numbers, p.children[part], p.lengths[part], p.tops[part], (*seed, stream, i))
+        for i, part in enumerate(chunks(len(p), PIECE))
+    ]
+    done = spread(move_piece, (target.shared, proposal.shared), pieces, threads)
+    children, lengths, tops, likelihood, trees = (np.concatenate(column) for column in list(zip(*done))[:5])
+    density = trees + proposal.parameters.log_density(p.z)
+    total = np.sum([piece[5] for piece in done], axis=0)
     with np.errstate(invalid="ignore"):
         rates = tuple((total[:, 0] / np.maximum(total[:, 1], 1.0)).tolist())
-    return Particles(children, lengths, tops, particles.z, likelihood, density), rates
+    return Particles(children, lengths, tops, p.z, likelihood, density), rates
+
+
+def move_piece(
+    data: Data, prior: Floats, trees: Clades, draws: Draws, keys: NDArray[np.uint64], family: Any, points: Ints, beta: float,
+    regrafts: int, tours: int, stretch: float, children: Ints, lengths: Floats, tops: Ints, seed: tuple[int, ...],
+) -> tuple[NDArray, ...]:  # fmt: skip
+    """A few trees after their moves, their log-likelihoods and log-densities under the proposal, and counts of moves."""
+    children, lengths, tops = children.copy(), lengths.copy(), tops.copy()
+    likelihood, density, counts = np.empty(len(tops)), np.empty(len(tops)), np.zeros((sweep.N_COUNTS, 2))
+    rng = np.random.default_rng(seed)
+    sweep.move(
+        family, points, data, trees, keys, beta, prior, regrafts, tours, stretch, children, lengths, tops, rng,
+        likelihood, density, counts,
+    )  # fmt: skip
+    return children, lengths, tops, likelihood, density, counts

@@ -12,6 +12,7 @@ from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.proposal import Proposal, clade_keys, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.weights import asdsf, log_sum_exp, normalised
+from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
 
@@ -40,6 +41,8 @@ class Drawing:
 
     `learned`: particles that learning ended with, and their weights. `pilots`: temperatures that each pilot needed, the proposal
     being refitted between them.
+
+    `first`, `stride`: of all bridges, these are number first, first + stride, ... (others may be drawn elsewhere).
     """
 
     proposal: Proposal
@@ -52,18 +55,20 @@ class Drawing:
     bridge: Bridge | None = None
     swept: tuple[Particles, ...] = ()
     drawn: tuple[Drawn, ...] = ()
+    first: int = 0
+    stride: int = 1
 
     @property
     def log_estimates(self) -> Floats:
         return np.array([one.log_evidence for one in self.drawn])
 
 
-def advance(drawing: Drawing, settings: Settings, seed: int, threads: int) -> Drawing:
+def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -> Drawing:
     """One step: particles drawn, one temperature further, one sweep more, or a bridge put away."""
     now, pilot = drawing.bridge, drawing.ladder is None
     if now is None:
         n = settings.pilot_particles * 2 ** len(drawing.pilots) if pilot else drawing.n_particles
-        key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, len(drawing.drawn), 0)
+        key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, drawing.first + drawing.stride * len(drawing.drawn), 0)
         return replace(
             drawing, bridge=bridge.initialise(drawing.proposal, n, key, settings.oversampling, drawing.ladder, threads)
         )

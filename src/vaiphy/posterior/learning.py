@@ -12,6 +12,7 @@ from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees, start
 from vaiphy.target import Target
 from vaiphy.weights import normalised
+from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +44,7 @@ def begin(target: Target, settings: Settings, seed: int, index: int, given: Give
     return Replicate(index, kind, start(target, kind, np.random.default_rng([seed, 0, index]), given))
 
 
-def advance(replicate: Replicate, settings: Settings, seed: int, threads: int) -> Replicate:
+def advance(replicate: Replicate, settings: Settings, seed: int, threads: Workers) -> Replicate:
     """One step: particles drawn, one temperature further, or the end of a round."""
     now = replicate.bridge
     k = len(replicate.rounds)

@@ -10,16 +10,18 @@ do among the particles: those reach bent and long tails. The fourth draws from t
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import sweep
 from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH
-from vaiphy.parallel import chunks, map_threads
+from vaiphy.kernels.families import Data
+from vaiphy.parallel import chunks
 from vaiphy.posterior.parameter_law import moments
 from vaiphy.posterior.proposal import Proposal
+from vaiphy.workers.spread import Workers, spread
 
 if TYPE_CHECKING:
     from vaiphy.posterior.bridge import Particles
@@ -53,8 +55,9 @@ def walk_of(particles: "Particles", weights: Floats) -> Walk | None:
 
 
 def walked(
-    proposal: Proposal, particles: "Particles", beta: float, walk: Walk | None, n_walks: int, seed: tuple[int, ...], threads: int
-) -> tuple["Particles", float]:
+    proposal: Proposal, particles: "Particles", beta: float, walk: Walk | None, n_walks: int, seed: tuple[int, ...],
+    threads: Workers,
+) -> tuple["Particles", float]:  # fmt: skip
     """Particles after `n_walks` moves of their parameters, and the share accepted."""
     if walk is None or not n_walks:
         return particles, 0.0
@@ -112,7 +115,7 @@ class _Point:
 
 
 def _evaluated(
-    proposal: Proposal, particles: "Particles", lengths: Floats, z: Floats, threads: int
+    proposal: Proposal, particles: "Particles", lengths: Floats, z: Floats, threads: Workers
 ) -> tuple["Particles", Floats]:
     """The particles at other lengths and parameters, and the log-density of these parameters."""
     density = proposal.parameters.log_density(z)
@@ -142,15 +145,25 @@ def proposed(walk: Walk, z: Floats, kind: str, rng: np.random.Generator) -> tupl
     return new, 0.5 * (new_size - old_size)
 
 
-def log_likelihoods(proposal: Proposal, particles: "Particles", z: Floats, threads: int) -> Floats:
+def log_likelihoods(proposal: Proposal, particles: "Particles", z: Floats, threads: Workers) -> Floats:
     """Log-likelihoods of the particles' trees at parameters z."""
-    family, data = proposal.target.family(z), proposal.target.data
-    out, points = np.empty(len(z)), np.arange(len(z))
+    family, p = proposal.target.family(z), particles
+    pieces = [(*at_points(family, part), p.children[part], p.lengths[part], p.tops[part]) for part in chunks(len(z), PIECE)]
+    return np.concatenate(spread(weigh_piece, (proposal.target.shared,), pieces, threads))
 
-    def work(part: slice) -> None:
-        sweep.log_likelihoods(
-            family, points[part], data, particles.children[part], particles.lengths[part], particles.tops[part], out[part]
-        )
 
-    map_threads(work, chunks(len(z), PIECE), threads)
+def at_points(family: Any, part: slice) -> tuple[Any, NDArray[np.int64]]:
+    """The models of some of the particles, and which of these each has; where all share one model, that one."""
+    if len(family.pi) == 1:
+        return family, np.zeros(part.stop - part.start, dtype=np.int64)
+    return type(family)(*(array[part] for array in family)), np.arange(part.stop - part.start)
+
+
+def weigh_piece(
+    data: Data, prior: Floats, family: Any, points: NDArray[np.int64], children: NDArray[np.int64], lengths: Floats,
+    tops: NDArray[np.int64],
+) -> Floats:  # fmt: skip
+    """Log-likelihoods of a few trees."""
+    out = np.empty(len(tops))
+    sweep.log_likelihoods(family, points, data, children, lengths, tops, out)
     return out

@@ -5,6 +5,7 @@ Trees and lengths: `kernels.clades` (each clade split given the clade it is part
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import log
 from typing import NamedTuple
 
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 
 from vaiphy.kernels import clade_draws, clades, rooted
 from vaiphy.kernels.binary import taxon_keys
-from vaiphy.parallel import chunks, map_threads
+from vaiphy.parallel import chunks
 from vaiphy.posterior import parameter_law
 from vaiphy.posterior.parameter_law import ParameterFitting, ParameterLaw
 from vaiphy.target import Target
 from vaiphy.trees.counts import log_n_rooted
+from vaiphy.workers.spread import Shared, Workers, spread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,21 +61,20 @@ class Proposal:
     draws: clade_draws.Draws
     parameters: ParameterLaw
 
+    @cached_property
+    def shared(self) -> Shared:
+        """What drawing, moving and evaluating trees need of this, for workers."""
+        return Shared((self.trees, self.draws, self.keys))
+
     @property
     def keys(self) -> NDArray[np.uint64]:
         return clade_keys(self.target.n_taxa)
 
-    def sample(self, n: int, seed: list[int], threads: int = 1) -> tuple[Ints, Floats, Ints, Floats]:
+    def sample(self, n: int, seed: list[int], threads: Workers = 1) -> tuple[Ints, Floats, Ints, Floats]:
         """n draws: children (n, n_taxa-2, 2), lengths (n, 2 n_taxa-2), tops (n,), z (n, d)."""
-        size = self.target.n_taxa
-        children, tops = np.empty((n, size - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
-        lengths = np.zeros((n, 2 * size - 2))
-
-        def draw(part: slice) -> None:
-            rng = np.random.default_rng([*seed, part.start])
-            clade_draws.sample(self.trees, self.draws, self.keys, rng, children[part], lengths[part], tops[part])
-
-        map_threads(draw, chunks(n, PIECE), threads)
+        pieces = [(self.target.n_taxa, part.stop - part.start, (*seed, part.start)) for part in chunks(n, PIECE)]
+        drawn = spread(draw_piece, (self.shared,), pieces, threads)
+        children, lengths, tops = (np.concatenate(column) for column in zip(*drawn))
         return children, lengths, tops, self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
 
     def is_forbidden(self, children: Ints, tops: Ints) -> NDArray[np.bool_]:
@@ -84,14 +85,29 @@ class Proposal:
         rooted.vertex_identities(children, tops, self.keys, names)
         return np.asarray(np.isin(names, self.trees.rules.forbidden).any(axis=1))
 
-    def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: int = 1) -> Floats:
-        out = np.empty(len(children))
+    def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: Workers = 1) -> Floats:
+        pieces = [(children[part], lengths[part], tops[part]) for part in chunks(len(children), PIECE)]
+        return np.concatenate(spread(density_piece, (self.shared,), pieces, threads))
 
-        def evaluate(part: slice) -> None:
-            clades.log_densities(self.trees, self.keys, children[part], lengths[part], tops[part], out[part])
 
-        map_threads(evaluate, chunks(len(children), PIECE), threads)
-        return out
+def draw_piece(
+    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], n_taxa: int, n: int, seed: tuple[int, ...]
+) -> tuple[Ints, Floats, Ints]:
+    """A few trees from the proposal."""
+    children, tops = np.empty((n, n_taxa - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
+    lengths = np.zeros((n, 2 * n_taxa - 2))
+    rng = np.random.default_rng(seed)
+    clade_draws.sample(trees, draws, keys, rng, children, lengths, tops)
+    return children, lengths, tops
+
+
+def density_piece(
+    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], children: Ints, lengths: Floats, tops: Ints
+) -> Floats:
+    """Log-densities of a few trees under the proposal."""
+    out = np.empty(len(children))
+    clades.log_densities(trees, keys, children, lengths, tops, out)
+    return out
 
 
 def clade_keys(n_taxa: int) -> NDArray[np.uint64]:

@@ -25,7 +25,8 @@ class Settings:
     and tried with twice as many, once at least, and up to `max_refits` times while fewer than `poor_worth` independent draws
     stand behind each particle, or the ladder has more than `short` temperatures and becomes shorter. The number of particles of a
     final bridge follows from the variance seen there, between `min_particles` and `max_particles`; at the end of each bridge more
-    sweeps add trees, `sweep_share` times as many as it has temperatures; no more than `max_bridges` bridges are made.
+    sweeps add trees, `sweep_share` times as many as it has temperatures; no more than `max_bridges` bridges are
+    made, or exactly `bridges`, if given, whatever their accuracy.
     """
 
     replicates: int = 4
@@ -53,4 +54,5 @@ class Settings:
     moves: Moves = field(default_factory=Moves)
     sweep_share: float = 0.25
     max_bridges: int = 32
+    bridges: int | None = None
     fitting: Fitting = field(default_factory=Fitting)

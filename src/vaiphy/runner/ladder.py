@@ -34,8 +34,10 @@ from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.partitioned import nexus_text
 from vaiphy.runner.run import Listener, content_of
 from vaiphy.runner.saved import load_saved, with_suffix
-from vaiphy.runner.steps import run_steps
+from vaiphy.runner.steps import run_steps, with_workers
 from vaiphy.summary.model_comparison import ModelComparison, ModelEvidence, compared
+from vaiphy.workers.cluster import pool_of
+from vaiphy.workers.spread import Workers
 
 #: Ends the label of a model that each part has for itself.
 EACH_PART = " each part"
@@ -61,12 +63,13 @@ def compare_models(
     not_monophyletic: Clades = (),
     redo: bool = False,
     listener: Listener | None = None,
+    executor: Any = None,
 ) -> ModelComparison:
     """Evidences of several models of one alignment, with Bayes factors and posterior probabilities.
 
     `models` are model strings; without any, a ladder of about a dozen for the kind of data. With a `partition` each model is
     tried once for all sites and once for each part separately. Constraints are those of `vaiphy.run`. With a `prefix` there are
-    checkpoints and result files.
+    checkpoints and result files. `executor` does the heavy work elsewhere, as in `run`.
     """
     listener = listener or Listener()
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
@@ -86,9 +89,8 @@ def compare_models(
         common = Settings(
             seed=used, accuracy=accuracy, length_prior=length_prior, part_rates=part_rates, constraints=lines_of(want, data.taxa)
         )
-        run = _Ladder(
-            base, compress(data), content_of(data), threads or available_threads(), redo, log.tee(listener.say), listener
-        )
+        workers = threads or available_threads() if executor is None else pool_of(executor, log.tee(listener.say))
+        run = _Ladder(base, compress(data), content_of(data), workers, redo, log.tee(listener.say), listener)
         run.say(f"input    {data.source}: {data.n_taxa} taxa, {data.n_sites} sites; seed {used}")
         if allowed := constraint_of(common.constraints, data.taxa):
             run.say(f"         {allowed.words(data.taxa)}")
@@ -118,12 +120,12 @@ class _Ladder:
     """Models done so far, and the best of them, whose trees the next one starts from."""
 
     def __init__(
-        self, base: Path | None, patterns: SitePatterns, content: str, threads: int, redo: bool, say: Callable[[str], None],
+        self, base: Path | None, patterns: SitePatterns, content: str, workers: Workers, redo: bool, say: Callable[[str], None],
         listener: Listener,
     ) -> None:  # fmt: skip
         self.say = say
         self._base, self._patterns, self._content = base, patterns, content
-        self._threads, self._redo, self._listener = threads, redo, listener
+        self._workers, self._redo, self._listener = workers, redo, listener
         self._best: tuple[str, Outcome] | None = None
         self._done = 0
 
@@ -178,9 +180,9 @@ class _Ladder:
             self._listener.progress(replace(progress, stage=candidate.label, progress=share))
 
         stopped = run_steps(
-            self._patterns, settings, threads=self._threads, state=None if saved is None else saved.group("run/"),
+            self._patterns, settings, threads=self._workers, state=None if saved is None else saved.group("run/"),
             timings=None if saved is None else saved.header["timings"], save=None if path is None else save,
-            tell=tell, method=method,
+            tell=with_workers(tell, self._workers), method=method,
         )  # fmt: skip
         if path is not None:
             header, arrays = outcome.to_arrays(stopped.outcome)

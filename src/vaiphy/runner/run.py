@@ -37,7 +37,9 @@ from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.mrbayes import from_block, note
 from vaiphy.runner.partitioned import partition_lines
 from vaiphy.runner.saved import Saved, check_saved, load_saved, with_suffix
-from vaiphy.runner.steps import run_steps
+from vaiphy.runner.steps import run_steps, with_workers
+from vaiphy.workers.cluster import pool_of
+from vaiphy.workers.spread import Workers
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ def run(
     tree_law: str | None = None,
     iterations: int | None = None,
     particles: int | None = None,
+    bridges: int | None = None,
     prior_only: bool = False,
     outgroup: Sequence[str] = (),
     format: str | None = None,
@@ -81,6 +84,7 @@ def run(
     redo: bool = False,
     command: str = "",
     listener: Listener | None = None,
+    executor: Any = None,
 ) -> Analysis:
     """Infer the posterior of trees and the marginal likelihood of an alignment: a file, "DS1" to "DS8", an `Alignment`, or an
     alignment of Biopython, scikit-bio or cogent3.
@@ -93,9 +97,10 @@ def run(
     (`model` where it names none) and, with `part_rates` "free", its own rate. `constraint` is a constraint tree, a file or a
     Newick string, of all taxa or some; `monophyletic` and `not_monophyletic` are clades (lists of names) that all trees must or
     must not have. `mrbayes_block` takes model, priors, partition, outgroup and constraints from the mrbayes block of the
-    alignment's file, where they are not given here. `prior_only` leaves the data out and samples the
-    prior. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names` gives the taxa names that every
-    program reads; PREFIX.names.tsv is the table.
+    alignment's file, where they are not given here. `prior_only` leaves the data out and samples the prior. `bridges` is a fixed
+    number of final bridges, whatever their accuracy. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names`
+    gives the taxa names that every program reads; PREFIX.names.tsv is the table. `executor` does the heavy work elsewhere: a Dask
+    `Client`, or any executor as in `concurrent.futures` (processes, MPI); the result is the same to the last bit.
 
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
     >>> analysis.log_evidence, analysis.std_error                                   # doctest: +SKIP
@@ -105,6 +110,8 @@ def run(
         raise InputError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise InputError(f"the time limit must be a positive number of seconds, not {time_limit}")
+    if executor is not None and method != "posterior":
+        raise InputError(f"the method {method} works on this machine alone; --cluster (executor) is for --method posterior")
     listener = listener or Listener()
     base = None if prefix is None else Path(prefix)
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
@@ -122,13 +129,14 @@ def run(
         names, data = data.taxa, replace(data, taxa=safe_names_of(data.taxa))
         outgroup = [dict(zip(names, data.taxa)).get(name, name) for name in outgroup]
     content = content_of(data)
-    _check(data, outgroup)
+    check_data(data, outgroup)
     if method == "posterior" and (model or "").lower() == "auto":
         from vaiphy.runner.auto import winner  # it compares models by means of this module
 
         model, partition = winner(
             alignment, data, prefix=prefix, partition=partition, part_rates=part_rates, seed=seed, threads=threads, redo=redo,
             length_prior=length_prior or f"exp({10.0 if prior_rate is None else prior_rate:.15g})", listener=listener,
+            executor=executor,
             constraint=want if partition is None else asked,
         )  # fmt: skip
     if block is not None and model is None and partition is None:
@@ -151,6 +159,7 @@ def run(
             tree_law=tree_law,
             iterations=iterations,
             particles=particles,
+            bridges=bridges,
             prior_only=prior_only,
             outgroup=tuple(outgroup),
             n_trees=n_trees,
@@ -167,20 +176,21 @@ def run(
         if seed is None and "seed" not in command:
             command += f" --seed {settings.seed}"
         provenance = Provenance(__version__, command, data.source, data.sha256 or content, threads or available_threads())
+        workers: Workers = provenance.threads if executor is None else pool_of(executor, say)
         _introduce(say, settings, provenance, patterns, data, saved)
+        session = Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
         if remark := block.sentence if block else note(alignment):
             say(f"note: {remark}")
-        session = _Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
         stopped = run_steps(
             patterns,
             settings,
-            threads=provenance.threads,
+            threads=workers,
             state=None if saved is None else saved.group("run/"),
             timings={} if saved is None else saved.header["timings"],
             time_limit=time_limit,
             save=None if base is None else session.save,
-            tell=log.progress(listener.progress),
+            tell=log.progress(with_workers(listener.progress, workers)),
         )
         analysis = session.analysis(stopped.outcome, stopped.complete, stopped.timings)
         if base is not None:
@@ -198,7 +208,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Session:
+class Session:
     """Writes checkpoints and, in the end, files."""
 
     prefix: Path | None
@@ -273,7 +283,8 @@ def content_of(data: Alignment) -> str:
     return sha256("\n".join(data.taxa).encode() + b"\n" + data.sites.tobytes()).hexdigest()
 
 
-def _check(data: Alignment, outgroup: Sequence[str]) -> None:
+def check_data(data: Alignment, outgroup: Sequence[str]) -> None:
+    """Whether there are enough taxa, and the outgroup is among them."""
     problems = [f"{data.source}: the outgroup {name!r} is not among the taxa" for name in outgroup if name not in data.taxa]
     if message := too_few_taxa(data):
         problems.append(message)

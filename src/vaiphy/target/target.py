@@ -21,6 +21,7 @@ from vaiphy.models.priors import LengthPrior
 from vaiphy.target.parts import Part
 from vaiphy.trees.constraints import Constraint
 from vaiphy.trees.counts import log_n_unrooted
+from vaiphy.workers.spread import Shared
 
 Floats = NDArray[np.float64]
 
@@ -178,6 +179,11 @@ class Target:
         layout = np.array([np.append(row, 0) if i < 3 else _starts(row) for i, row in enumerate(rows)])
         flat = np.ascontiguousarray(np.concatenate([tip.reshape(self.n_taxa, -1) for tip in tips], axis=1))
         return families.Data(layout, flat, np.concatenate(counts), ascertained)
+
+    @cached_property
+    def shared(self) -> Shared:
+        """Data and the prior's numbers, for workers."""
+        return Shared((self.data, self.prior_numbers))
 
     def family(self, z: Floats) -> families.EqualInput | families.Spectral:
         """The models at N parameter points z (N, d), as the kernels read them."""
