@@ -17,9 +17,7 @@ test-all: $(STAMP)
 
 # With the oldest versions of everything that pyproject.toml allows, in an environment of its own.
 test-oldest:
-	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tools/oldest.txt --editable ".[test]"
-	.venv-oldest/bin/python -m pytest -m "not slow"
+	@tools/oldest.sh $(PYTHON) tests
 
 # Minutes each: damaged and random inputs at every reader; runs killed at random moments, which must end with the same result.
 fuzz: $(STAMP)
@@ -53,4 +51,4 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 clean:
-	rm -rf $(VENV) .venv-oldest demo docs/_build build dist
+	rm -rf $(VENV) demo docs/_build build dist

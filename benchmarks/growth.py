@@ -24,10 +24,10 @@ def best_of(work: Callable[[], Any], rounds: int = 3) -> float:
 def likelihood(cell: Cell) -> dict[str, Any]:
     """One log-likelihood, one thread (64 at a time)."""
     from vaiphy.likelihood import log_likelihoods
-    from vaiphy.search.starts import bionj, jc_distances
+    from vaiphy.search.starts import bionj, distances
 
     patterns = data.patterns(cell.data)
-    tree = bionj(jc_distances(patterns), patterns.taxa)
+    tree = bionj(distances(patterns), patterns.taxa)
     parents, lengths = np.repeat(tree.parent[None], 64, axis=0), np.repeat(tree.length[None], 64, axis=0)
     return {"seconds": best_of(lambda: log_likelihoods(parents, lengths, patterns)) / 64, "patterns": patterns.n_patterns}
 

@@ -24,8 +24,8 @@ from benchmarks.cells import Absent, Cell
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import pruning
 from vaiphy.likelihood import log_likelihood, log_likelihoods, optimise, schedule
-from vaiphy.models.jc69 import decay
-from vaiphy.search.starts import bionj, jc_distances
+from vaiphy.models.jc69 import JC69
+from vaiphy.search.starts import bionj, distances
 from vaiphy.trees.tree import Tree
 
 SOURCE = Path(__file__).with_name("kernel.c")
@@ -95,20 +95,20 @@ def undisturbed(works: dict[str, Callable[[], Any]], rounds: int, patience: floa
 def problem(name: str) -> tuple[SitePatterns, Tree]:
     """All distinct patterns (not folded: what other programs compute on) and the optimised BIONJ tree."""
     patterns = data.patterns(name)
-    return patterns, optimise(bionj(jc_distances(patterns), patterns.taxa), patterns)[0]
+    return patterns, optimise(bionj(distances(patterns), patterns.taxa), patterns)[0]
 
 
 def both_sides(patterns: SitePatterns, tree: Tree, folder: Path) -> dict[str, Callable[[], float]]:
     """Calls of the compiled kernel and of each C build on one tree, with their arguments ready."""
     s = schedule(tree.parent, tree.n_taxa)
-    us = decay(tree.length)
+    us = JC69.decay(tree.length)
     us[tree.root] = 1.0
     tips, counts = patterns.tips, patterns.counts.astype(np.float64)
     work, log_scale = np.empty((tree.n_vertices, 4, pruning.BLOCK)), np.empty(pruning.BLOCK)
     pending = np.full(tree.n_vertices, -1, dtype=np.int64)
 
     def ours() -> float:
-        return pruning.log_likelihood(s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
+        return pruning.log_likelihood(JC69.weights, s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
 
     def pointer(array: NDArray) -> ctypes.c_void_p:
         return array.ctypes.data_as(ctypes.c_void_p)
@@ -187,7 +187,7 @@ def paired(work: Callable[[], Any], unit: Callable[[], Any], rounds: int) -> tup
 def likelihood_unit(name: str, count: int = 64) -> tuple[Callable[[], Any], Tree, SitePatterns]:
     """A call that computes `count` log-likelihoods on one thread, and the starting tree and patterns of the data."""
     patterns = data.patterns(name)
-    start = bionj(jc_distances(patterns), patterns.taxa)
+    start = bionj(distances(patterns), patterns.taxa)
     parents, lengths = np.repeat(start.parent[None], count, axis=0), np.repeat(start.length[None], count, axis=0)
     return lambda: log_likelihoods(parents, lengths, patterns), start, patterns
 

@@ -130,11 +130,11 @@ def distance_to_truth(name: str, tree: Any) -> dict[str, Any]:
 
 def nearest_joining(cell: Cell) -> dict[str, Any]:
     """The BIONJ tree."""
-    from vaiphy.search.starts import bionj, jc_distances
+    from vaiphy.search.starts import bionj, distances
 
     patterns = data.patterns(cell.data)
     begin = time.perf_counter()
-    tree = bionj(jc_distances(patterns), patterns.taxa)
+    tree = bionj(distances(patterns), patterns.taxa)
     return {"wall_seconds": time.perf_counter() - begin, **distance_to_truth(cell.data, tree)}
 
 

@@ -11,7 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "vaiphy"
 #: Rooms (folders) and the few modules of the root, from the bottom up; those in one row know nothing of each other.
 LAYERS = [
     {"kernels", "errors", "parallel", "ranges", "weights"},
-    {"alphabets"},
+    {"alphabets", "workers"},
     {"alignment", "trees"},
     {"datasets", "models"},
     {"formats", "likelihood"},

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import states
+from reference.derivatives import branch_derivatives
 from reference.make_peer_values import alignment_named
 from reference.random_trees import random_binary_tree
 from reference.shapes import random_patterns, random_shape
@@ -15,9 +16,9 @@ from reference.shapes import random_patterns, random_shape
 from vaiphy import datasets
 from vaiphy.alignment import Alignment, SitePatterns, compress, fold_states
 from vaiphy.formats import newick
-from vaiphy.likelihood import branch_derivatives, log_likelihood, log_likelihoods, node_marginals, optimise, schedule
-from vaiphy.models.jc69 import MAX_LENGTH, MIN_LENGTH
-from vaiphy.search.starts import bionj, jc_distances
+from vaiphy.likelihood import log_likelihood, log_likelihoods, node_marginals, optimise, schedule
+from vaiphy.models.replacement import MAX_LENGTH, MIN_LENGTH
+from vaiphy.search.starts import bionj, distances
 from vaiphy.trees.tree import Tree, simplified, with_taxa
 
 PEERS = json.loads((Path(__file__).parent / "reference" / "peer_values.json").read_text())
@@ -57,7 +58,7 @@ def test_optimised_lengths_on_the_bionj_tree_of_phyml():
 
 def test_our_own_bionj_tree_of_ds1():
     patterns = compress(datasets.load("DS1"))
-    _, found = optimise(bionj(jc_distances(patterns), patterns.taxa), patterns)
+    _, found = optimise(bionj(distances(patterns), patterns.taxa), patterns)
     assert found > PEERS["optimised"]["phyml"] - 5
     assert found == pytest.approx(-6955.2, abs=0.05)
 
@@ -108,7 +109,7 @@ def test_neither_compression_nor_folding_matters(seed):
 
 def test_folding_merges_patterns_and_keeps_the_likelihood_of_real_data():
     patterns = compress(datasets.load("DS1"))
-    tree = bionj(jc_distances(patterns), patterns.taxa)
+    tree = bionj(distances(patterns), patterns.taxa)
     tree = tree.with_lengths(np.maximum(tree.length, 1e-4))
     folded = fold_states(patterns)
     assert folded.n_patterns < patterns.n_patterns
@@ -191,7 +192,7 @@ def test_the_optimum_is_one(name, rate):
         tree, patterns, _ = case(5, 8, 13, 40)
     else:
         patterns = compress(datasets.load(name))
-        tree = bionj(jc_distances(patterns), patterns.taxa)
+        tree = bionj(distances(patterns), patterns.taxa)
     best, value = optimise(tree, patterns, prior_rate=rate, tolerance=1e-9, max_sweeps=500)
     assert value == log_likelihood(best, patterns)
     slope, curvature = branch_derivatives(best, patterns)
@@ -220,7 +221,7 @@ def test_every_sweep_climbs(rate):
 
 def test_the_posterior_mode_beats_the_likelihood_mode_in_posterior_only():
     patterns = compress(datasets.load("DS1"))
-    tree = bionj(jc_distances(patterns), patterns.taxa)
+    tree = bionj(distances(patterns), patterns.taxa)
     (peak, best), (mode, value) = optimise(tree, patterns), optimise(tree, patterns, prior_rate=10.0)
     assert value < best
     assert value - 10 * np.delete(mode.length, mode.root).sum() > best - 10 * np.delete(peak.length, peak.root).sum()

@@ -16,7 +16,6 @@ from vaiphy.weights import (
     log_sum_exp,
     normalised,
     pareto_k,
-    pareto_smoothed,
     standard_error,
     systematic,
     tempered,
@@ -68,27 +67,6 @@ def test_pareto_k_edges():
     assert np.isfinite(pareto_k(with_zeros))
     with pytest.raises(ValueError, match="log-weights"):
         pareto_k(np.array([0.0] * 30 + [np.nan]))
-
-
-def test_smoothing_keeps_ranks_and_bulk_and_helps_the_mean():
-    """Weights u**-0.6 have mean 2.5 and no variance: smoothed, their sample means scatter less and are not far off."""
-    rng = np.random.default_rng(3)
-    raw, smooth = [], []
-    for _ in range(200):
-        log_weights = -0.6 * np.log(rng.random(2000))
-        smoothed = pareto_smoothed(log_weights)
-        assert (np.diff(smoothed[np.argsort(log_weights)]) >= 0).all()
-        assert smoothed.max() <= log_weights.max()
-        assert (smoothed == log_weights).sum() >= 2000 - 3 * np.sqrt(2000)
-        raw.append(np.exp(log_weights).mean())
-        smooth.append(np.exp(smoothed).mean())
-    assert np.std(smooth) < np.std(raw)
-    assert abs(np.mean(smooth) - 2.5) < 0.15
-
-
-def test_smoothing_leaves_weights_without_a_tail_alone():
-    for log_weights in (np.zeros(10), np.zeros(1000), np.array([-1.0, -2.0])):
-        assert (pareto_smoothed(log_weights) == log_weights).all()
 
 
 def test_tempered_weights():

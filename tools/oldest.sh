@@ -11,7 +11,7 @@ unset PYTHONPATH
 cd "$root"
 
 "$python" -m venv "$work/oldest"
-"$work/oldest/bin/pip" install --quiet --disable-pip-version-check --constraint tools/oldest.txt ".[plot]" pytest hypothesis dendropy
+"$work/oldest/bin/pip" install --quiet --disable-pip-version-check --constraint tools/oldest.txt ".[test]"
 "$work/oldest/bin/vaiphy" --version
 tests=("$@")
 [ ${#tests[@]} -gt 0 ] || tests=(

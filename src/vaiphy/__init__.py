@@ -1,4 +1,4 @@
-"""VaiPhy: Bayesian phylogenetics by variational inference.
+"""VaiPhy: Bayesian phylogenetics by variational inference and sequential Monte Carlo.
 
 Public names are loaded on first use, so that `import vaiphy` stays quick.
 """

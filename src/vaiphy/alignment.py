@@ -28,7 +28,7 @@ MIN_TAXA = 4
 
 
 class AlignmentError(InputError):
-    """The text is no usable alignment; `problems` lists everything found, each with its place."""
+    """The text is not a usable alignment; `problems` lists everything found, each with its place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +88,13 @@ class SitePatterns:
         """Codes as 0/1 indicators, shape (n_taxa, n_states, n_patterns): what the pruning kernels read."""
         return bit_planes(self.codes, self.alphabet.n_states)
 
+    @cached_property
+    def folded(self) -> "SitePatterns":
+        """The patterns that an analysis with exchangeable states can tell apart (`fold_states`), found once."""
+        folded = fold_states(self)
+        folded.__dict__["folded"] = folded  # folding again would change nothing
+        return folded
+
 
 def too_few_taxa(alignment: Alignment) -> str:
     """What is said of an alignment with too few taxa to be analysed, nothing if there are enough."""
@@ -97,7 +104,7 @@ def too_few_taxa(alignment: Alignment) -> str:
 
 
 def encode(sequence: str) -> NDArray[np.uint8]:
-    """A sequence of IUPAC letters, either case, as bit sets; 0 marks a character that is no nucleotide code.
+    """A sequence of IUPAC letters, either case, as bit sets; 0 marks a character that is not a nucleotide code.
 
     >>> encode("acgu-R").tolist()
     [1, 2, 4, 8, 15, 5]

@@ -1,4 +1,7 @@
-"""Tree x site patterns -> log-likelihood, node marginals, branch derivatives and optimal branch lengths, under JC69."""
+"""Tree x site patterns -> log-likelihood, node marginals and optimal branch lengths.
+
+Under JC69, or another model of `models.replacement`; `search.optimum` has all others.
+"""
 
 from dataclasses import dataclass
 
@@ -8,11 +11,10 @@ from numpy.typing import NDArray
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import edges, pruning
 from vaiphy.kernels import schedule as schedules
-from vaiphy.models.jc69 import MAX_LENGTH, MIN_LENGTH, decay
+from vaiphy.models.jc69 import JC69
+from vaiphy.models.replacement import Replacement
 from vaiphy.parallel import chunks, map_threads
 from vaiphy.trees.tree import Tree
-
-U_LOW, U_HIGH = float(decay(MAX_LENGTH)), float(decay(MIN_LENGTH))
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,22 @@ def schedule(parent: NDArray[np.int32], n_taxa: int, allow_dangling: bool = Fals
     return Schedule(order[:n_order], start, child)
 
 
-def log_likelihood(tree: Tree, patterns: SitePatterns) -> float:
+def log_likelihood(tree: Tree, patterns: SitePatterns, model: Replacement = JC69) -> float:
     """Log-likelihood of a tree with all its branch lengths known (units: expected substitutions per site).
 
     Vertices may have any number of children. A polytomy of more than a hundred branches should be given as one vertex, not
     as a chain of branches of length exactly zero: those are not rescaled state by state, and may lose the likelier state.
     """
     _check(tree, patterns)
-    return float(log_likelihoods(tree.parent[None], tree.length[None], patterns)[0])
+    return float(log_likelihoods(tree.parent[None], tree.length[None], patterns, model=model)[0])
 
 
 def log_likelihoods(
-    parents: NDArray[np.int32], lengths: NDArray[np.float64], patterns: SitePatterns, threads: int = 1
+    parents: NDArray[np.int32],
+    lengths: NDArray[np.float64],
+    patterns: SitePatterns,
+    threads: int = 1,
+    model: Replacement = JC69,
 ) -> NDArray[np.float64]:
     """Log-likelihoods of many trees, given as rows of parent arrays (T, n_vertices) and lengths (T, n_vertices).
 
@@ -69,25 +75,28 @@ def log_likelihoods(
         for i in range(part.start, part.stop):
             s = schedule(parents[i], n_taxa, allow_dangling=True)
             pending = np.full(n_vertices, -1, dtype=np.int64)
-            us = np.exp(-4.0 / 3.0 * lengths[i])
-            result[i] = pruning.log_likelihood(s.order, s.start, s.child, us, tips, counts, work, log_scale, pending)
+            us = model.decay(lengths[i])
+            result[i] = pruning.log_likelihood(
+                model.weights, s.order, s.start, s.child, us, tips, counts, work, log_scale, pending
+            )
 
     map_threads(run, chunks(n_trees, 16), threads)
     return result
 
 
-def node_marginals(tree: Tree, patterns: SitePatterns) -> NDArray[np.float64]:
+def node_marginals(tree: Tree, patterns: SitePatterns, model: Replacement = JC69) -> NDArray[np.float64]:
     """Posterior probabilities of the four bases at every vertex, (n_vertices, 4, n_patterns).
 
-    Bases in the order A, C, G, T. A pattern that is impossible under the tree gives the uniform distribution.
+    Bases in the order A, C, G, T. A pattern that is impossible under the tree gives their frequencies.
     """
-    terms = branch_terms(tree, patterns)
-    marginals = terms.below.copy()
+    terms = branch_terms(tree, patterns, model)
+    pi = model.pi[:, None]
+    marginals = pi * terms.below
     for vertex, _ in tree.edges():
-        above, u = terms.above[vertex], decay(tree.length[vertex])
-        marginals[vertex] *= u * above + 0.25 * (1.0 - u) * above.sum(axis=0)
+        above, u = terms.above[vertex], model.decay(tree.length[vertex])
+        marginals[vertex] *= u * above + (1.0 - u) * (pi * above).sum(axis=0)
     total = marginals.sum(axis=1, keepdims=True)
-    return np.where(total > 0.0, marginals / np.where(total > 0.0, total, 1.0), 0.25)
+    return np.where(total > 0.0, marginals / np.where(total > 0.0, total, 1.0), pi)
 
 
 @dataclass(frozen=True)
@@ -99,47 +108,26 @@ class BranchTerms:
     ratio: NDArray[np.float64]
 
 
-def branch_terms(tree: Tree, patterns: SitePatterns) -> BranchTerms:
+def branch_terms(tree: Tree, patterns: SitePatterns, model: Replacement = JC69) -> BranchTerms:
     """Per branch and pattern: the likelihood as a function of the branch's own u is proportional to 1 + u*ratio."""
     _check(tree, patterns)
     s = schedule(tree.parent, tree.n_taxa)
-    us = _decays(tree)
+    us = model.decay(tree.length)
+    us[tree.root] = 1.0
     below, above, ratio, stack, position = _workspace(tree.n_vertices, patterns.n_patterns)
-    edges.fill_below(s.order, s.start, s.child, us, patterns.tips, below)
-    edges.sweep(
-        s.root,
-        s.start,
-        s.child,
-        us,
-        patterns.tips,
-        patterns.counts,
-        0.0,
-        U_LOW,
-        U_HIGH,
-        0,
-        below,
-        above,
-        ratio,
-        stack,
-        position,
-    )
+    edges.fill_below(model, s.order, s.start, s.child, us, patterns.tips, below)
+    edges.sweep(model, s.root, s.start, s.child, us, patterns.tips, patterns.counts, 0.0, 0, below, above, ratio, stack, position)
     ratio[s.root], above[s.root] = 0.0, 1.0
     return BranchTerms(below, above, ratio)
 
 
-def branch_derivatives(tree: Tree, patterns: SitePatterns) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """First and second derivative of the log-likelihood in each branch length (0 at the root)."""
-    ratio = branch_terms(tree, patterns).ratio
-    u = _decays(tree)[:, None]
-    r = ratio / (1.0 + u * ratio)
-    slope = (patterns.counts * r).sum(axis=1)
-    curvature = -(patterns.counts * r * r).sum(axis=1)
-    u = u[:, 0]
-    return -4.0 / 3.0 * u * slope, 16.0 / 9.0 * (u * slope + u * u * curvature)
-
-
 def optimise(
-    tree: Tree, patterns: SitePatterns, prior_rate: float = 0.0, tolerance: float = 1e-5, max_sweeps: int = 100
+    tree: Tree,
+    patterns: SitePatterns,
+    prior_rate: float = 0.0,
+    tolerance: float = 1e-5,
+    max_sweeps: int = 100,
+    model: Replacement = JC69,
 ) -> tuple[Tree, float]:
     """Maximum-likelihood (or, with a prior rate, maximum-posterior) branch lengths by coordinate Newton sweeps.
 
@@ -149,21 +137,15 @@ def optimise(
     _check(tree, patterns, lengths_known=False)
     length = np.where(np.isfinite(tree.length), tree.length, 0.05)
     s = schedule(tree.parent, tree.n_taxa)
-    us = np.clip(decay(length), U_LOW, U_HIGH)
+    us = np.clip(model.decay(length), model.u_low, model.u_high)
     edges.optimise(
-        s.order, s.start, s.child, us, patterns.tips, patterns.counts, 0.75 * prior_rate, U_LOW, U_HIGH, tolerance, max_sweeps,
+        model, s.order, s.start, s.child, us, patterns.tips, patterns.counts, prior_rate * model.spacing, tolerance, max_sweeps,
         *_workspace(tree.n_vertices, patterns.n_patterns),
     )  # fmt: skip
-    length = -0.75 * np.log(us)
+    length = model.length(us)
     length[s.root] = 0.0
     best = tree.with_lengths(length)
-    return best, log_likelihood(best, patterns)
-
-
-def _decays(tree: Tree) -> NDArray[np.float64]:
-    us = decay(tree.length)
-    us[tree.root] = 1.0
-    return us
+    return best, log_likelihood(best, patterns, model)
 
 
 def _workspace(n_vertices: int, n_patterns: int) -> tuple[NDArray, NDArray, NDArray, NDArray, NDArray]:

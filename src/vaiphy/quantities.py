@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.likelihood import log_likelihoods
-from vaiphy.models.jc69 import Prior
+from vaiphy.models.priors import LengthPrior
 from vaiphy.trees.counts import log_n_unrooted
 from vaiphy.trees.sample import TreeSample
 
@@ -24,10 +24,10 @@ def quantities(sample: TreeSample, patterns: SitePatterns, prior_rate: float, th
     branches = sample.lengths[:, 1:]
     _, first, inverse = np.unique(branches, axis=0, return_index=True, return_inverse=True)
     likelihood = log_likelihoods(sample.parents[sample.topology[first]], sample.lengths[first], patterns, threads)
-    prior = Prior(prior_rate)
+    prior = LengthPrior("exp", (prior_rate,)).log_density(sample.lengths, sample.n_taxa)
     return {
         LOG_LIKELIHOOD: likelihood[inverse.ravel()],
-        LOG_PRIOR: np.array([prior.log_density(row) for row in branches]) - log_n_unrooted(sample.n_taxa),
+        LOG_PRIOR: prior - log_n_unrooted(sample.n_taxa),
         TREE_LENGTH: branches.sum(axis=1),
         **sample.parameters,
     }

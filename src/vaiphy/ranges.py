@@ -7,12 +7,13 @@ RANGES: dict[str, tuple[str, float, float]] = {
     "seed": ("the seed", 0, 2**63 - 1),
     "replicates": ("the number of replicates", 2, 1000),
     "accuracy": ("the accuracy (a standard error of the log marginal likelihood)", 1e-4, 1000),
+    "bridges": ("the number of bridges", 2, 100_000),
     "iterations": ("the number of iterations", 1, 10**9),
     "particles": ("the number of particles", 2, 10**8),
     "n_trees": ("the number of trees to write", 1, 10**6),
 }
 #: Numbers of a prior of branch lengths: rates, shapes.
-PRIOR_NUMBERS = (1e-3, 1e6)
+PRIOR_NUMBERS = (0.02, 1e6)
 
 
 def outside(values: Iterable[tuple[str, float | None]]) -> list[str]:

@@ -81,32 +81,6 @@ def pareto_k(log_weights: Floats) -> float:
     return _fit_generalised_pareto(excess[excess > 0.0])[0]
 
 
-def pareto_smoothed(log_weights: Floats) -> Floats:
-    """Log-weights (one dimension), the largest replaced by the quantiles of the generalised Pareto fitted to them.
-
-    For averages over weighted samples: a single draw of enormous weight no longer decides them. Ranks are kept, and no weight
-    exceeds the largest there was. Weights without a tail to fit are returned as they are.
-    """
-    order = np.argsort(log_weights, kind="stable")
-    values = np.asarray(log_weights, dtype=np.float64)[order]
-    n_tail = _tail_size(values.size)
-    if n_tail < 5:
-        return np.array(log_weights, dtype=np.float64)
-    top = values[-1]
-    scaled = np.exp(values[-n_tail - 1 :] - top)
-    excess = scaled[1:] - scaled[0]
-    if excess[0] <= 0.0:
-        return np.array(log_weights, dtype=np.float64)
-    k, scale = _fit_generalised_pareto(excess)
-    if not np.isfinite(k) or not np.isfinite(scale):
-        return np.array(log_weights, dtype=np.float64)
-    levels = (np.arange(1, n_tail + 1) - 0.5) / n_tail
-    stretched = -np.log1p(-levels) if abs(k) < 1e-9 else np.expm1(-k * np.log1p(-levels)) / k
-    out = np.array(log_weights, dtype=np.float64)
-    out[order[-n_tail:]] = np.minimum(np.log(scaled[0] + scale * stretched), 0.0) + top
-    return out
-
-
 def tempered(log_weights: Floats, least_effective: float) -> Floats:
     """Normalised weights exp(b * log_weights) with the largest b <= 1 that leaves at least so many effective entries."""
 

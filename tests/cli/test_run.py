@@ -112,12 +112,12 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(data):
     run.send_signal(signal.SIGINT)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert "stopped; the same command (without --redo) goes on from the checkpoint" in said
+    assert "stopped; run the same command again (without --redo) to continue from the checkpoint" in said
     assert "Traceback" not in said
     second = start(*words)
     out, said = second.communicate(timeout=60)
     assert second.returncode == 0
-    assert "going on from the checkpoint" in said
+    assert "continuing from the checkpoint" in said
     assert "The computation converged" in out
 
 
@@ -159,7 +159,7 @@ def test_a_polite_kill_is_like_ctrl_c(data):
     run.terminate()
     _, said = run.communicate(timeout=60)
     assert run.returncode == 130
-    assert "goes on from the checkpoint" in said
+    assert "continue from the checkpoint" in said
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to read another process's time")
@@ -177,7 +177,7 @@ def test_something_is_on_the_screen_at_once(data):
     ("words", "message"),
     [
         (("run", "nothing.fasta"), "nothing.fasta: there is no such file"),
-        (("run", "DS9"), "neither such a file nor such an embedded data set"),
+        (("run", "DS9"), "there is no such file, and no embedded data set of that name"),
         (("run", "apes.fasta", "--outgroup", "Yeti"), "the outgroup 'Yeti' is not among the taxa"),
         (("run", "apes.fasta", "--accuracy", "0"), "--accuracy: 0 is out of range; give a number from 0.0001 to 1,000"),
         (("run", "apes.fasta", "--threads", "none"), "'none' is neither a number of threads (1 to 9,999) nor 'auto'"),

@@ -14,9 +14,9 @@ from vaiphy.csmc import forest as forests
 from vaiphy.csmc import guide as guides
 from vaiphy.csmc.forest import taxon_hashes
 from vaiphy.csmc.unroot import unrooted_arrays
-from vaiphy.kernels import merge, ordered, support
+from vaiphy.kernels import division, merge, ordered, support
 from vaiphy.likelihood import log_likelihood
-from vaiphy.models.jc69 import decay
+from vaiphy.models.jc69 import JC69
 from vaiphy.models.simulate import random_alignment, random_tree, taxon_names
 from vaiphy.trees.sample import binary_arrays
 from vaiphy.trees.tree import Tree
@@ -31,7 +31,7 @@ def case():
 
 
 def message(partials, length):
-    u = decay(length)
+    u = JC69.decay(length)
     return u * partials + 0.25 * (1 - u) * partials.sum(axis=0)
 
 
@@ -57,7 +57,7 @@ def test_plain_python_agrees(case):
     for function in (merge.merge_many, merge.merge_many.py_func):
         gain, work = np.empty(1), np.empty(patterns.n_patterns)
         args = (np.array([2]), np.array([0]), np.array([1]), np.array([[0.1, 0.2]]))
-        function(pool, patterns.counts, *args, gain, work)
+        function(JC69, pool, patterns.counts, *args, gain, work)
         results.append((gain[0], pool[2].copy()))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-6)
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5)
@@ -83,15 +83,15 @@ def test_ratios_give_the_likelihood_of_a_branch(case):
     pool = np.empty((4, 4, patterns.n_patterns), dtype=np.float32)
     pool[:3] = forests.leaves(patterns)[0][:3]
     ratio, work = np.empty(patterns.n_patterns, dtype=np.float32), np.empty(patterns.n_patterns)
-    merge.ratio_in_star(ratio, pool, 0, 1, 0.2, pool, 2)
+    merge.ratio_in_star(JC69, ratio, pool, 0, 1, 0.2, pool, 2)
     values = []
     for length in (0.05, 0.4):
         gain = np.empty(1)
         where = (np.array([3]), np.array([0]), np.array([1]))
-        merge.merge_many(pool, patterns.counts, *where, np.array([[length, 0.2]]), gain, work)
+        merge.merge_many(JC69, pool, patterns.counts, *where, np.array([[length, 0.2]]), gain, work)
         whole = np.empty(1)
-        merge.agreement_many(pool, np.array([3]), pool, np.array([2]), patterns.counts, whole, work)
-        by_ratio = np.log1p(decay(length) * ratio.astype(float)) @ patterns.counts
+        merge.agreement_many(JC69, pool, np.array([3]), pool, np.array([2]), patterns.counts, whole, work)
+        by_ratio = np.log1p(JC69.decay(length) * ratio.astype(float)) @ patterns.counts
         values.append(gain[0] + whole[0] - by_ratio)
     assert values[0] == pytest.approx(values[1], abs=2e-3)
 
@@ -101,10 +101,10 @@ def test_gamma_fits_the_conditional(n_same, n_different):
     """Two sequences: the ratio is 3 where they agree and -1 where they differ."""
     ratio = np.array([3.0, -1.0], dtype=np.float32)
     counts = np.array([n_same, n_different], dtype=np.float64)
-    shape, rate = merge.fit_gamma(ratio, counts.astype(np.float32), 0.1, 10.0)
+    shape, rate = merge.fit_gamma(JC69.beta, ratio, counts.astype(np.float32), 0.1, 10.0)
 
     def log_density(b):
-        same, different = 1 + 3 * decay(b), 1 - decay(b)
+        same, different = 1 + 3 * JC69.decay(b), 1 - JC69.decay(b)
         return n_same * np.log(same / 4) + (n_different * np.log(different) if n_different else 0.0) - 10 * b
 
     grid = np.linspace(1e-6, 3, 20001)
@@ -121,10 +121,10 @@ def test_division_is_exact_on_additive_distances():
     d = np.array([[0, 4, 3, 4], [4, 0, 5, 6], [3, 5, 0, 3], [4, 6, 3, 0]]) / 10
     children, lengths = np.full((5, 2), -1, dtype=np.int32), np.zeros((5, 2))
     share, weight = np.empty(1), np.empty(1)
-    merge.divide(np.array([0]), np.array([1]), children, lengths, d, 100.0, share, weight)
+    division.divide(np.array([0]), np.array([1]), children, lengths, d, 100.0, share, weight)
     assert share[0] == pytest.approx(0.25)
     children[4], lengths[4] = [0, 1], [0.1, 0.3]
-    merge.divide(np.array([4]), np.array([2]), children, lengths, d, 100.0, share, weight)
+    division.divide(np.array([4]), np.array([2]), children, lengths, d, 100.0, share, weight)
     assert share[0] == pytest.approx(0.5)  # 0.1 above the pair, 0.1 above taxon 2
 
 
@@ -133,9 +133,9 @@ def test_messages_meet_in_the_likelihood(case):
     tree, patterns = case
     children, lengths = binary_arrays(tree)
     expected = log_likelihood(tree, patterns)
-    pool, logs, n_vertices = guides.tree_messages(forests.leaves(patterns), patterns.counts, children, lengths)
+    pool, logs, n_vertices = guides.tree_messages(JC69, forests.leaves(patterns), patterns.counts, children, lengths)
     for vertex in range(1, n_vertices):
-        outside = guides.send(pool, n_vertices + vertex, lengths[vertex])
+        outside = guides.send(JC69, pool, n_vertices + vertex, lengths[vertex])
         joint = 0.25 * (outside * pool[vertex]).sum(axis=0, dtype=float)
         found = logs[vertex] + logs[n_vertices + vertex] + np.log(joint) @ patterns.counts
         assert found == pytest.approx(expected, abs=1e-2)

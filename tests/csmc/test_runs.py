@@ -53,7 +53,7 @@ def test_unknown_names(patterns):
     rng = np.random.default_rng(1)
     with pytest.raises(ValueError, match="not one of guided, pairwise, paper, vanilla"):
         csmc.run(patterns, rng=rng, proposal="best")
-    with pytest.raises(ValueError, match="made from a fitted law"):
+    with pytest.raises(ValueError, match="made from a fitted distribution"):
         csmc.run(patterns, rng=rng, proposal="paper")
     with pytest.raises(ValueError, match="floor must be positive"):
         SupportMerger(np.zeros(0, dtype=np.uint64), np.zeros(0), floor=0.0)
@@ -82,8 +82,8 @@ def test_support_is_the_share_of_trees(patterns):
 
 
 def test_climbing_never_loses_mass(patterns):
-    pool = Pool(patterns, 10.0)
-    pool.add(*bootstrap_trees(patterns, 5, np.random.default_rng(6)))
+    pool = Pool(csmc.Target("unrooted").for_search(patterns))
+    pool.add(*bootstrap_trees(pool.target, 5, np.random.default_rng(6)))
     before = max(pool.masses)
     pool.climb(pool.best(3))
     assert max(pool.masses) >= before

@@ -17,11 +17,11 @@ from vaiphy.csmc import engine, guided
 from vaiphy.csmc.jc_mixture import mixture_lengths
 from vaiphy.csmc.pairwise import PairwiseLengths
 from vaiphy.csmc.proposals import Proposal
+from vaiphy.csmc.runs import make_target
 from vaiphy.csmc.support import support_merger
-from vaiphy.csmc.targets import Target
 from vaiphy.csmc.vanilla import PriorLengths, UniformMerger
 from vaiphy.likelihood import log_likelihoods
-from vaiphy.search.starts import jc_distances
+from vaiphy.search.starts import distances
 
 # Two sites; one missing and one ambiguous base.
 CODES = np.array([[1, 2], [1, 4], [2, 4], [4, 15], [8, 3]], dtype=np.uint8)
@@ -29,9 +29,12 @@ TOPOLOGIES = {"rooted": rooted_topologies, "unrooted": unrooted_topologies}
 PROPOSALS = ["vanilla", "pairwise", "support", "paper", "guided"]
 
 
+FREQUENCIES = {"JC": (0.25, 0.25, 0.25, 0.25), "F81+F{0.1,0.2,0.3,0.4}": (0.1, 0.2, 0.3, 0.4)}
+
+
 @cache
-def exact_evidence(kind, n_taxa):
-    return log_evidence(TOPOLOGIES[kind](n_taxa), CODES[:n_taxa])
+def exact_evidence(kind, n_taxa, model):
+    return log_evidence(TOPOLOGIES[kind](n_taxa), CODES[:n_taxa], pi=FREQUENCIES[model])
 
 
 def patterns_of(n_taxa):
@@ -40,7 +43,7 @@ def patterns_of(n_taxa):
 
 def proposal_of(name, patterns, target):
     rng = np.random.default_rng(5)
-    pairwise = PairwiseLengths(jc_distances(patterns), prior_share=0.3)
+    pairwise = PairwiseLengths(distances(patterns, model=target.model), prior_share=0.3)
     if name == "vanilla":
         return Proposal(UniformMerger(), PriorLengths())
     if name == "pairwise":
@@ -54,10 +57,11 @@ def proposal_of(name, patterns, target):
     return Proposal(merger, mixture_lengths(trees, fit.length_law) if name == "paper" else pairwise)
 
 
-def deviation(name, kind, n_taxa, threshold, n_runs=60, n_particles=500, seed=1):
+def deviation(name, kind, n_taxa, threshold, n_runs=60, n_particles=500, seed=1, model="JC"):
     """How many standard errors the mean of Z-hat is away from the evidence, and that standard error relative to it."""
-    patterns, target = patterns_of(n_taxa), Target(kind)
-    exact = exact_evidence(kind, n_taxa)
+    patterns = patterns_of(n_taxa)
+    target = make_target(patterns, kind, model=model)
+    exact = exact_evidence(kind, n_taxa, model)
     proposal = proposal_of(name, patterns, target)
     streams = np.random.default_rng(seed).spawn(n_runs)
     found = [engine.run(patterns, proposal, target, rng, n_particles, threshold=threshold).log_evidence for rng in streams]
@@ -74,6 +78,14 @@ def test_mean_of_evidence(name, kind, n_taxa, threshold):
     z, error = deviation(name, kind, n_taxa, threshold)
     assert abs(z) < 4.0
     assert error < 0.03  # the test has power
+
+
+@pytest.mark.parametrize("name", ["vanilla", "pairwise", "guided"])
+@pytest.mark.parametrize("kind", ["rooted", "unrooted"])
+def test_unequal_frequencies(name, kind):
+    z, error = deviation(name, kind, 4, 0.5, model="F81+F{0.1,0.2,0.3,0.4}")
+    assert abs(z) < 4.0
+    assert error < 0.03
 
 
 @pytest.mark.parametrize("kind", ["rooted", "unrooted"])

@@ -68,7 +68,7 @@ def test_polymorphic_morphology():
     found = parse_alignment(MORPHOLOGY)
     assert found.alphabet == MORPH(4)
     assert found.sites.tolist() == [[1, 2, 0b1100, 1], [1, 15, 0b0110, 2], [2, 15, 8, 1]]
-    with pytest.raises(AlignmentError, match=r"taxon 'a' has sets of states such as \{01\}; they can be written as nexus only"):
+    with pytest.raises(AlignmentError, match=r"taxon 'a' has sets of states such as \{01\}; only NEXUS can hold them"):
         write_alignment(found)
 
 
@@ -139,3 +139,11 @@ def test_methods_for_nucleotides_refuse_others(tmp_path):
     assert result.exit_code == 2
     assert "these are amino acids; the method csmc reads nucleotides (DNA or RNA) only" in result.stderr
     assert sorted(found.name for found in tmp_path.iterdir()) == ["x.fasta"]
+
+
+def test_states_of_several_characters_are_told():
+    text = '#NEXUS\nbegin data;\ndimensions ntax=3 nchar=2;\nformat datatype=standard symbols="00 01 02";\nmatrix\n'
+    with pytest.raises(AlignmentError, match=r"line 4: FORMAT SYMBOLS: states of several characters such as '00' are not read"):
+        parse_alignment(text + "a 00 01\nb 01 01\nc 02 00\n;\nend;\n")
+    plain = text.replace("00 01 02", "0 1 2")
+    assert parse_alignment(plain + "a 01\nb 11\nc 20\n;\nend;\n").n_sites == 2

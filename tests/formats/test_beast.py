@@ -6,6 +6,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from reference.shapes import branch_lengths
 from reference.standin import NAMES, NASTY, fasta, use_standin
 
 from vaiphy.formats import parse_trees, read_trees, write_alignment
@@ -45,7 +46,7 @@ def test_trees_are_those_of_the_sample_rooted_beside_the_outgroup(finished):
         tree, ours = entries[k].tree, result.trees.tree(k)
         assert entries[k].rooted
         assert tree.topology == ours.topology
-        assert splitsample.branch_lengths(tree) == pytest.approx(splitsample.branch_lengths(ours), rel=1e-7)
+        assert branch_lengths(tree) == pytest.approx(branch_lengths(ours), rel=1e-7)
         halves = [tree.length[child] for child in tree.children[tree.root]]
         assert halves[0] == halves[1] == pytest.approx(ours.rerooted(0).length[ours.rerooted(0).children[0][0]] / 2, rel=1e-7)
         assert 0 in tree.children[tree.root]
@@ -55,7 +56,7 @@ def test_another_outgroup(tmp_path):
     result = finished_run(tmp_path, NAMES, outgroup=["Lemur"], n_trees=50)
     for entry, k in zip(read_trees(tmp_path / "run.beast.trees", NAMES), range(50)):
         assert NAMES.index("Lemur") in entry.tree.children[entry.tree.root]
-        assert splitsample.branch_lengths(entry.tree) == pytest.approx(splitsample.branch_lengths(result.trees.tree(k)), rel=1e-7)
+        assert branch_lengths(entry.tree) == pytest.approx(branch_lengths(result.trees.tree(k)), rel=1e-7)
 
 
 def test_columns_of_the_log(finished):

@@ -95,14 +95,14 @@ def test_charsets_of_the_alignment_are_found_by_name(tmp_path):
 def test_all_problems_in_one_pass_each_with_its_line():
     text = "JC, a = 1-5\nfoo\nJC, b = 4-7\nXYZ, c = 8\nJC, d = 9-12\nJC, A = 9-8\nWAG, e = 9\\2-10\nLG, f = 0-2\nJC, g = ,\n"
     assert problems(text) == [
-        "p.txt, line 2: 'foo' is no part; write MODEL, name = 1-300, 401-500\\3",
+        "p.txt, line 2: 'foo' is not a part; write MODEL, name = 1-300, 401-500\\3",
         "p.txt, line 3: part 'b': sites 4-5 already in part 'a' (line 1)",
         "p.txt, line 4: part 'c': 'XYZ' is neither a model nor DNA, AA, BIN or MULTI",
         "p.txt, line 4: part 'c': it has one site only; join it to another part",
         "p.txt, line 5: part 'd': '9-12' goes beyond the alignment's 10 sites",
         "p.txt, line 6: part 'A' is already in line 1; names must differ",
         "p.txt, line 6: part 'A': '9-8' runs backwards",
-        "p.txt, line 7: part 'e': '9\\2-10' is no range of sites; write 1-300, 5 or 1-300\\3",
+        "p.txt, line 7: part 'e': '9\\2-10' is not a range of sites; write 1-300, 5 or 1-300\\3",
         "p.txt, line 8: part 'f': '0-2': sites are numbered from 1",
         "p.txt, line 9: part 'g': it has no sites",
     ]
@@ -114,7 +114,7 @@ def test_all_problems_in_one_pass_each_with_its_line():
         ("JC, a = 1-4\nJC, b = 8-10", "p.txt: sites 5-7 in no part (3 in all)"),
         ("JC, a = 1-10, 3-4", "line 1: part 'a': sites 3-4 listed twice"),
         ("LG+G4, a = 1-10", "line 1: part 'a': model 'LG+G4': 'LG' is not a model of DNA"),
-        ("AA, a = 1-10", "line 1: part 'a': it is said to be AA, the alignment has DNA there"),
+        ("AA, a = 1-10", "line 1: part 'a': the partition says AA, but the alignment has DNA there"),
         ("# nothing\n", "p.txt: no parts found"),
         (nexus("charset a = b; charset b = a;\ncharpartition x = JC: a;"), "charset 'b': charset 'a' contains itself"),
         (nexus("charset a = 1-10;\ncharpartition x = JC: a,\n  HKY: gone;"), "line 5: part 'gone': there is no charset 'gone'"),

@@ -9,13 +9,13 @@ from dataclasses import replace
 import dendropy
 import numpy as np
 import pytest
+from reference.shapes import branch_lengths
 from reference.standin import NAMES, NASTY, fasta, use_standin
 
 from vaiphy.formats import read_trees, results, write_alignment
 from vaiphy.formats.alignments import read_alignment
 from vaiphy.quantities import quantities
 from vaiphy.runner import run as runner
-from vaiphy.trees import splits
 
 
 def needs(program):
@@ -72,13 +72,13 @@ def test_we_read_our_own_files(request, case, suffix):
     entries = read_trees(folder / f"apes{suffix}", result.patterns.taxa)
     if suffix in (".contree", ".con.tre"):
         assert entries[0].tree.topology == result.posterior.majority.topology
-        assert splits.branch_lengths(entries[0].tree) == pytest.approx(splits.branch_lengths(result.posterior.majority), rel=1e-5)
+        assert branch_lengths(entries[0].tree) == pytest.approx(branch_lengths(result.posterior.majority), rel=1e-5)
     if suffix == ".mcc.tre":
         assert entries[0].tree.topology == result.posterior.credible.topology
     if suffix == ".trees.nwk":
         for k in (0, 1, 999):
             assert entries[k].tree.topology == result.trees.tree(k).topology
-            assert splits.branch_lengths(entries[k].tree) == pytest.approx(splits.branch_lengths(result.trees.tree(k)), rel=1e-5)
+            assert branch_lengths(entries[k].tree) == pytest.approx(branch_lengths(result.trees.tree(k)), rel=1e-5)
     if suffix == ".trprobs":
         assert [entry.weight for entry in entries] == pytest.approx(result.posterior.topologies.probability, abs=1e-7)
         assert entries[0].tree.topology == result.posterior.topologies.topologies[0]
@@ -170,7 +170,7 @@ def test_parameters_are_those_of_the_trees(finished):
     sample = result.outcome.sample
     assert head[1:] == list(sample.parameters)
     for k in (0, 500, 999):
-        length = sum(splits.branch_lengths(entries[k].tree).values())
+        length = sum(branch_lengths(entries[k].tree).values())
         drawn = int(np.abs(sample.parameters["TL"] - length).argmin())
         recorded = [float(column[drawn]) for column in sample.parameters.values()]
         assert list(map(float, rows[k][1:])) == pytest.approx(recorded, rel=1e-4)

@@ -93,8 +93,8 @@ def test_topologies_as_data_frame(analysis):
 def test_sample_as_data_frame(analysis):
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = with_parameter(analysis).to_dataframe("sample")
-    assert list(frame.columns) == ["replicate", "LnL", "LnPr", "TL", "kappa"]
+    assert list(frame.columns) == ["run", "LnL", "LnPr", "TL", "kappa"]
     assert frame["TL"].mean() == pytest.approx(analysis.posterior.tree_length[0], rel=1e-2)
-    assert set(frame["replicate"]) == {0, 1, 2, 3}
+    assert set(frame["run"]) == {1, 2, 3, 4}
     with pytest.raises(InputError, match="splits, topologies and sample"):
         analysis.to_dataframe("trees")

@@ -5,7 +5,6 @@ import pytest
 from reference.random_trees import random_binary_tree
 from reference.topologies import all_children, tree_of
 
-from vaiphy.branches.gamma import splits_of
 from vaiphy.kernels import binary
 from vaiphy.search.rearrange import topology_hashes
 from vaiphy.trees.sample import binary_arrays, parents_of
@@ -40,21 +39,6 @@ def test_hashes_are_equal_iff_topologies_are(n_taxa: int) -> None:
         assert_valid(other)
         assert tree_of(other).topology == topology
         assert topology_hashes(other[None, :, ::-1].copy())[0] == key
-
-
-@pytest.mark.parametrize("n_taxa", [8, 70])
-def test_split_keys(n_taxa: int) -> None:
-    """Equal keys mean equal splits, in any tree on as many taxa."""
-    rng = np.random.default_rng(2)
-    trees = np.array([random_arrays(n_taxa, rng)[0] for _ in range(30)])
-    clade_of: dict[int, frozenset[int]] = {}
-    for tree, keys in zip(trees, splits_of(trees).tolist()):
-        clades = [frozenset([v]) for v in range(n_taxa)]
-        for a, b in tree.tolist():
-            clades.append(clades[a] | clades[b])
-        for v in range(1, len(clades)):
-            assert clade_of.setdefault(keys[v], clades[v]) == clades[v]
-    assert len(set(clade_of.values())) == len(clade_of)
 
 
 @pytest.mark.parametrize("n_taxa", [4, 5, 8, 20])

@@ -6,7 +6,8 @@ from reference import states
 from reference.shapes import interpret, random_patterns, random_shape
 
 from vaiphy.kernels import edges, pruning
-from vaiphy.likelihood import U_HIGH, U_LOW, schedule
+from vaiphy.likelihood import schedule
+from vaiphy.models.jc69 import JC69
 
 
 def arrays(tree, patterns):
@@ -19,15 +20,15 @@ def arrays(tree, patterns):
 
 def swept(tree, patterns, n_steps=0, prior=0.0):
     s, us, work = arrays(tree, patterns)
-    edges.fill_below(s.order, s.start, s.child, us, patterns.tips, work[0])
-    gained = edges.sweep(s.root, s.start, s.child, us, patterns.tips, patterns.counts, prior, U_LOW, U_HIGH, n_steps, *work)
+    edges.fill_below(JC69, s.order, s.start, s.child, us, patterns.tips, work[0])
+    gained = edges.sweep(JC69, s.root, s.start, s.child, us, patterns.tips, patterns.counts, prior, n_steps, *work)
     return us, work, gained
 
 
 def optimised(tree, patterns, prior=0.0, tolerance=1e-10, max_sweeps=50):
     s, us, work = arrays(tree, patterns)
     n_sweeps = edges.optimise(
-        s.order, s.start, s.child, us, patterns.tips, patterns.counts, prior, U_LOW, U_HIGH, tolerance, max_sweeps, *work
+        JC69, s.order, s.start, s.child, us, patterns.tips, patterns.counts, prior, tolerance, max_sweeps, *work
     )
     return us, work, n_sweeps
 
@@ -63,20 +64,20 @@ def test_below_is_the_likelihood_of_the_part_below():
 
 def test_newton_finds_the_maximum_inside_and_at_the_ends():
     counts = np.array([3.0, 1.0, 2.0])
-    grid = np.linspace(U_LOW, U_HIGH, 200_001)
+    grid = np.linspace(JC69.u_low, JC69.u_high, 200_001)
     for ratio in ([3.0, -1.0, 0.5], [3.0, 3.0, 3.0], [-1.0, -1.0, -0.5], [2.0, -0.9, -0.9]):
         for prior in (0.0, 2.0):
             table = np.array([ratio])
             height = counts @ np.log1p(np.outer(ratio, grid)) + prior * np.log(grid)
             for begin in (0.01, 0.5, 0.99):
-                u, gained = edges.newton(table, 0, counts, begin, prior, U_LOW, U_HIGH, 60)
+                u, gained = edges.newton(table, 0, counts, begin, prior, JC69.u_low, JC69.u_high, 60)
                 value = counts @ np.log1p(np.array(ratio) * u) + prior * np.log(u)
                 assert value >= height.max() - 2e-5  # a step that gains less than 1e-5 is the last
                 assert gained >= -1e-12
 
 
 def test_newton_stays_where_nothing_is_known():
-    assert edges.newton(np.zeros((1, 3)), 0, np.ones(3), 0.7, 0.0, U_LOW, U_HIGH, 5) == (0.7, 0.0)
+    assert edges.newton(np.zeros((1, 3)), 0, np.ones(3), 0.7, 0.0, JC69.u_low, JC69.u_high, 5) == (0.7, 0.0)
 
 
 def test_lift_brings_columns_back_into_range_and_leaves_zeros():

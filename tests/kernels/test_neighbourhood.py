@@ -7,10 +7,12 @@ from reference.topologies import tree_of
 
 from vaiphy.alignment import MISSING, SitePatterns, compress
 from vaiphy.kernels import binary, neighbourhood
-from vaiphy.likelihood import U_HIGH, U_LOW, log_likelihood
+from vaiphy.likelihood import log_likelihood
+from vaiphy.models.jc69 import JC69
 from vaiphy.models.simulate import random_alignment, random_tree
 from vaiphy.search.climb import climb, neighbours
-from vaiphy.search.rearrange import Problem, topology_hashes
+from vaiphy.search.rearrange import topology_hashes
+from vaiphy.target import SimpleTarget
 from vaiphy.trees.sample import binary_arrays
 
 RATE = 10.0
@@ -36,8 +38,8 @@ def screened(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Moves, scores and spans of one tree's neighbourhood."""
     moves, scores, spans = np.empty((most, 4), dtype=np.int32), np.empty(most), np.empty((most, 3))
-    data = (patterns.tips, patterns.counts, 0.75 * RATE, U_LOW, U_HIGH)
-    kept = neighbourhood.screen(children, lengths, *data, margin, radius, most, moves, scores, spans)
+    data = (patterns.tips, patterns.counts, 0.75 * RATE)
+    kept = neighbourhood.screen(JC69, children, lengths, *data, margin, radius, most, moves, scores, spans)
     assert kept <= most
     return moves[:kept], scores[:kept], spans[:kept]
 
@@ -113,7 +115,7 @@ def test_good_places_near_the_end_of_a_long_branch_are_not_missed() -> None:
         rng = np.random.default_rng(seed)
         truth = random_tree(tuple(f"t{i}" for i in range(16)), rng, rate=6.0)
         patterns = compress(random_alignment(truth, 1000, rng))
-        children, lengths = climb(Problem(patterns, RATE), *binary_arrays(truth))
+        children, lengths = climb(SimpleTarget(patterns, JC69, RATE), *binary_arrays(truth))
         found = []
         for margin in (8.0, EVERYTHING):
             moves, scores, spans = screened(children, lengths, patterns, margin)
@@ -127,7 +129,7 @@ def test_good_places_near_the_end_of_a_long_branch_are_not_missed() -> None:
 def test_output_of_limited_size() -> None:
     children, lengths, patterns = some_data(8, 1)
     _, scores, _ = screened(children, lengths, patterns, EVERYTHING)
-    trees, _, best = neighbours(Problem(patterns, RATE), children, lengths, EVERYTHING, 5)
+    trees, _, best = neighbours(SimpleTarget(patterns, JC69, RATE), children, lengths, EVERYTHING, 5)
     assert len(trees) == 5
     assert best[0] == scores.max()
     assert (np.diff(best) <= 0).all()
@@ -162,7 +164,7 @@ def test_climbing_finds_the_true_tree() -> None:
     patterns = compress(random_alignment(truth, 2000, rng))
     for _ in range(3):
         children, lengths = binary_arrays(random_binary_tree(10, rng, truth.taxa))
-        found, _ = climb(Problem(patterns, RATE), children, lengths)
+        found, _ = climb(SimpleTarget(patterns, JC69, RATE), children, lengths)
         assert tree_of(found).topology == truth.topology
 
 

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from reference import states
+from reference.derivatives import branch_derivatives
 from reference.random_trees import random_binary_tree
 from reference.shapes import interpret, random_patterns, random_shape
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import logsum, pruning
-from vaiphy.likelihood import branch_derivatives, log_likelihood, node_marginals, schedule
+from vaiphy.likelihood import log_likelihood, node_marginals, schedule
+from vaiphy.models.jc69 import JC69
 from vaiphy.trees.tree import Tree
 
 
@@ -31,7 +33,7 @@ def call(function, tree, patterns, block=pruning.BLOCK):
     pending = np.full(tree.n_vertices, -1, dtype=np.int64)
     us = np.exp(-4 / 3 * tree.length)
     work, log_scale = np.empty((tree.n_vertices, 4, block)), np.empty(block)
-    return function(s.order, s.start, s.child, us, patterns.tips, patterns.counts, work, log_scale, pending)
+    return function(JC69.weights, s.order, s.start, s.child, us, patterns.tips, patterns.counts, work, log_scale, pending)
 
 
 def test_compiled_equals_plain_python(monkeypatch):

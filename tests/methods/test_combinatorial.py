@@ -50,4 +50,4 @@ def test_a_replicate_is_a_run(patterns):
     again = csmc.run(patterns, rng=rng, proposal="vanilla", n_particles=64)
     assert found.sample.of_replicate(1).n_samples == 64
     # The proposal's own stream is unused by "vanilla", so the run is the same.
-    assert found.estimates["csmc"].replicates[1] == again.log_evidence
+    assert found.estimates["csmc"].runs[1] == again.log_evidence

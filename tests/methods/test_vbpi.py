@@ -51,7 +51,7 @@ def test_a_run_whose_time_is_up_ends_its_training(quick):
         state, _ = method.step(state, 1)
     state, progress = method.step(method.hurried(state), 1)
     assert progress.stage == "samples"
-    assert len(method.outcome(state).estimates["vbpi"].replicates) == 1
+    assert len(method.outcome(state).estimates["vbpi"].runs) == 1
 
 
 def test_without_torch_one_line_says_so(monkeypatch, tmp_path):

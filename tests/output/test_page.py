@@ -38,6 +38,19 @@ def browser():
     driver.quit()
 
 
+def visit(browser, path):
+    """Open the page and wait until it says that its tree is drawn: under load the driver may return before the scripts ran."""
+    browser.get(path.as_uri())
+    wait_until_drawn(browser, path.as_uri())
+
+
+def wait_until_drawn(browser, address):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    drawn = "return location.href === arguments[0] && document.querySelector('#viewer[data-drawn] svg') !== null"
+    WebDriverWait(browser, 60, 0.1).until(lambda b: script(b, drawn, address), "the page did not draw its tree in 60 seconds")
+
+
 def make(names, folder, n_sites=60, source="<i>file</i> & 'more'"):
     """The page of a made-up run on these taxa."""
     data = parse_alignment(fasta([f"t{i}" for i in range(len(names))], n_sites))
@@ -54,7 +67,7 @@ def opened(request, browser, tmp_path_factory):
     """A page of 8 and one of 500 taxa, open in the browser, and its result."""
     names = NAMES if request.param == 8 else [f"Genus_species_{k}" for k in range(500)]
     path, result = make(names, tmp_path_factory.mktemp("page"))
-    browser.get(path.as_uri())
+    visit(browser, path)
     return browser, result
 
 
@@ -231,6 +244,21 @@ def test_a_row_of_the_table_colours_its_taxa(reset):
         assert "chosen" in row.get_attribute("class")
 
 
+def test_the_parameters_are_drawn_with_their_figures(reset):
+    browser, result = reset
+    figures = browser.find_elements("css selector", "#parameters figure")
+    rows = [*result.parameters, *(row for row in result.tree_parameters if row.name == "TL")]
+    assert [figure.find_element("tag name", "strong").text for figure in figures] == [row.name for row in rows]
+    assert len(rows) > 10
+    for figure, row in zip(figures, rows):
+        assert float(re.search(r"mean ([0-9.]+),", figure.text)[1]) == pytest.approx(row.mean, abs=0.006 * row.sd)
+        drawing = figure.find_element("tag name", "svg")
+        label = drawing.get_attribute("aria-label")
+        assert label.startswith(f"Posterior density of {row.name}")
+        assert "95 % interval" in label
+        assert drawing.size["width"] > 150
+
+
 def test_the_table_can_be_filtered(reset):
     browser, result = reset
     box = browser.find_element("id", "filter")
@@ -298,7 +326,9 @@ def test_the_tree_can_be_saved(reset):
     assert result.patterns.taxa[0] in found[1]
     assert found[2] > 1000
     assert [name.rsplit(".", 1)[1] for name in script(browser, "return window.named")] == ["nwk", "svg", "png"]
+    address = browser.current_url
     browser.refresh()
+    wait_until_drawn(browser, address)
 
 
 def test_rare_splits_are_shown_on_request(browser, tmp_path):
@@ -309,7 +339,7 @@ def test_rare_splits_are_shown_on_request(browser, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("vaiphy.output.words.MIN_SUPPORT", 0.012)
         path.write_text(page(result), encoding="utf-8")
-    browser.get(path.as_uri())
+    visit(browser, path)
     shown = [row.is_displayed() for row in browser.find_elements("css selector", "tr[data-split]")]
     assert shown == [not rare for rare in few]
     browser.find_element("id", "show-rare").click()
@@ -325,7 +355,7 @@ def test_a_narrow_screen_shows_the_whole_width(browser, tmp_path, n_taxa, scheme
     )
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
     try:
-        browser.get(path.as_uri())
+        visit(browser, path)
         assert script(browser, "return document.documentElement.scrollWidth") <= 400
         assert script(browser, "return document.querySelector('#viewer svg').getBoundingClientRect().width") <= 400
         heights = script(
@@ -346,7 +376,7 @@ def test_untrusted_names_stay_text(browser, tmp_path):
     path, _ = make(nasty, tmp_path)
     assert "<script>alert" not in path.read_text()
     assert "\u202e" not in path.read_text()
-    browser.get(path.as_uri())
+    visit(browser, path)
     with pytest.raises(NoAlertPresentException):
         browser.switch_to.alert.text  # noqa: B018
     names = script(browser, "return [...document.querySelectorAll('#viewer g[data-taxon] text')].map(t => t.textContent)")
@@ -363,7 +393,7 @@ def test_the_policy_stops_foreign_scripts(browser, tmp_path):
         "</main>", "<script>window.intruder = 1</script><img src=x onerror='window.intruder = 2'></main>"
     )
     path.write_text(text)
-    browser.get(path.as_uri())
+    visit(browser, path)
     assert script(browser, "return window.intruder === undefined")
     assert "Content Security Policy" in " ".join(entry["message"] for entry in browser.get_log("browser"))
 
@@ -379,3 +409,18 @@ def test_without_scripts_there_is_a_drawing(tmp_path):
         assert not driver.find_element("id", "viewer").is_displayed()
     finally:
         driver.quit()
+
+
+def test_a_page_in_a_hidden_frame_is_drawn_when_it_is_shown(browser, tmp_path):
+    path, result = make(NAMES, tmp_path)
+    frame = tmp_path / "frame.html"
+    frame.write_text(f'<div id="panel" style="display: none"><iframe src="{path.name}" width="900" height="900"></iframe></div>')
+    browser.get(frame.as_uri())
+    script(browser, "document.getElementById('panel').style.display = ''")
+    browser.switch_to.frame(0)
+    try:
+        wait_until_drawn(browser, path.as_uri())
+        assert script(browser, "return document.querySelectorAll('#viewer g[data-taxon] text').length") == result.patterns.n_taxa
+        assert script(browser, "return document.querySelector('#viewer svg').getBoundingClientRect().width") > 300
+    finally:
+        browser.switch_to.default_content()

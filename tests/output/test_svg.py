@@ -5,7 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from vaiphy.output import svg, words
+from vaiphy.alphabets import AA, BIN, DNA
+from vaiphy.models.substitution import model_of
+from vaiphy.output import densities, svg, words
 from vaiphy.summary.posterior import summarise
 from vaiphy.trees.splits import from_trees
 from vaiphy.trees.tree import from_splits
@@ -31,10 +33,10 @@ def test_the_legend_is_above_the_lines():
 
 
 def test_estimates_have_bars_where_errors_are_known():
-    with_bars = svg.estimates([-10.0, -10.2], [0.1, 0.2], "replicate", "log evidence")
+    with_bars = svg.estimates([-10.0, -10.2], [0.1, 0.2], "run", "log evidence")
     assert with_bars.count("<circle") == with_bars.count("h8M") == 2
-    assert svg.estimates([-10.0, -10.2], [], "replicate", "log evidence").count("h8M") == 0
-    assert svg.estimates([float("nan")], [0.1], "replicate", "log evidence") == ""
+    assert svg.estimates([-10.0, -10.2], [], "run", "log evidence").count("h8M") == 0
+    assert svg.estimates([float("nan")], [0.1], "run", "log evidence") == ""
 
 
 def test_intervals_need_ten_effective_trees():
@@ -48,6 +50,42 @@ def test_intervals_need_ten_effective_trees():
     assert words.interval(table, table.row[0b00110])
     assert table.effective[table.row[0b01100]] == pytest.approx(4)
     assert words.interval(table, table.row[0b01100]) == ""
+
+
+def test_a_density_shades_its_interval_and_marks_its_mean():
+    points = np.linspace(-3.0, 3.0, 101)
+    drawn = svg.density(points, np.exp(-0.5 * points**2), 0.0, (-1.96, 1.96), "density of x: mean 0")
+    assert 'aria-label="density of x: mean 0"' in drawn
+    shaded = re.search(r'd="M([0-9.]+) [^"]*V84Z"', drawn)
+    right = [float(x) for x in re.findall(r"L([0-9.]+) ", shaded[0])][-1]
+    assert float(shaded[1]) == pytest.approx(12 + 216 * (3 - 1.92) / 6, abs=0.2)  # the first point inside
+    assert right == pytest.approx(12 + 216 * (3 + 1.92) / 6, abs=0.2)
+    assert 'd="M120.0 10.0V84"' in drawn
+    assert 3 <= drawn.count("<text") <= 4
+    same = svg.density(np.array([2.5]), np.array([np.inf]), 2.5, (2.5, 2.5), "x")
+    assert ">2.5<" in same
+
+
+@pytest.mark.parametrize(
+    ("column", "meaning", "bounds"),
+    [
+        ("kappa", "rate of transitions over that of transversions", (0, np.inf)),
+        ("pi(Ala){2}", "frequency of Ala of part 2", (0, 1)),
+        ("r(A<->G)", "rate between A and G, as a share of all rates", (0, 1)),
+        ("m{3}", "rate of part 3", (0, np.inf)),
+        ("pinvar", "share of invariable sites", (0, 1)),
+        ("something", "", (-np.inf, np.inf)),
+    ],
+)
+def test_columns_in_words(column, meaning, bounds):
+    assert densities.describe(column) == (meaning, bounds)
+
+
+def test_every_column_of_a_model_has_words():
+    for name, alphabet in (("GTR+I+G4", DNA), ("HKY", DNA), ("LG+FO+G4", AA), ("GTR2+FO", BIN)):
+        model = model_of(name, alphabet)
+        columns = model.columns(np.zeros((1, model.n_parameters)))
+        assert all(densities.describe(column)[0] for column in columns)
 
 
 def test_small_probabilities_are_not_zero():

@@ -60,7 +60,7 @@ def test_the_prior_comes_out_again(model, prior, n):
     rng = np.random.default_rng(6)
     own, lengths_prior = model_of(model, DNA), length_prior(prior)
     d = own.n_parameters
-    walk = Walk(np.zeros(d), 1.5 * np.eye(d)) if d else None
+    walk = Walk(np.zeros(d), 1.5 * np.eye(d), np.full(d, 0.2)) if d else None
     before, after = [], []
     for k in range(n):
         which, lengths, z = rng.integers(15, size=1), lengths_prior.draw(5, 1, rng), own.draw_prior(1, rng)

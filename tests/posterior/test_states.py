@@ -137,7 +137,7 @@ def test_what_speaks_against_a_result():
     late = result(run(state))
     assert not late.converged
     assert len(late.bridges) == 2
-    assert "above the 0.0001 asked for, after 2 bridges" in late.reasons[0]
+    assert "above the 0.0001 asked for, after 2 runs" in late.reasons[0]
     assert any("split frequencies" in reason for reason in late.reasons)
     # A search that found much more than the final sample must be heard.
     rich = replace(state.replicates[1], rounds=(Round(late.log_evidence + 5, 0.1, 3, 40),))

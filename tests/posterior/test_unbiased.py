@@ -18,6 +18,7 @@ from vaiphy.models.rates import category_means
 from vaiphy.models.substitution import model_of
 from vaiphy.posterior import bridge
 from vaiphy.posterior.bridge import Moves
+from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.parameters import walk_of
 from vaiphy.posterior.proposal import Fitting, fit, prior_proposal
 from vaiphy.target import Part, Target, target_of
@@ -63,7 +64,7 @@ def test_jc69(n_taxa):
     proposal, ladder = learned(target, moves)
     assert_unbiased(relative_estimates(proposal, ladder, exact, moves, 400, 12), 0.02)
     # From the prior, with a ladder that is far too short for it.
-    short = bridge.Ladder((0.1, 0.4, 1.0), (None,) * 3)
+    short = Ladder((0.1, 0.4, 1.0), (None,) * 3)
     assert_unbiased(relative_estimates(prior_proposal(target), short, exact, moves, 400, 12), 0.04)
 
 
@@ -83,8 +84,8 @@ def test_many_draws_for_each_particle(n_taxa, model):
     assert (one.size, len(one.first), len(one.particles), one.stages[0].resampled) == (6, 150, 6, True)
     assert_unbiased(relative_estimates(proposal, ladder, exact, moves, 250, 6, oversampling=25), 0.02)
     # From the prior, by hardly any temperatures and particles.
-    walk = walk_of(target.draw_parameters(99, np.random.default_rng(1)), np.full(99, 1 / 99))
-    short = bridge.Ladder((0.5, 1.0), (walk, walk))
+    walk = walk_of(bridge.initialise(prior_proposal(target), 99, (1,)).particles, np.full(99, 1 / 99))
+    short = Ladder((0.5, 1.0), (walk, walk))
     assert_unbiased(relative_estimates(prior_proposal(target), short, exact, moves, 250, 3, oversampling=25), 0.04)
 
 

@@ -1,7 +1,8 @@
 """Exact evidence of tiny data sets: enumeration of trees, and branch lengths integrated by Gauss-Jacobi quadrature.
 
-The JC69 likelihood is a polynomial of degree at most M (sites) in each u = exp(-4b/3), and under b ~ Exp(rate) u is a
-Beta(3 rate/4, 1) variable; ceil((M + 1)/2) nodes a branch integrate it exactly. Likelihoods are summed over all
+The likelihood under an equal-input model (JC69, or F81 with frequencies `pi`) is a polynomial of degree at most M (sites) in each
+u = exp(-beta b), beta = 1 / (1 - sum pi^2), and under b ~ Exp(rate) u is a Beta(rate / beta, 1) variable; ceil((M + 1)/2) nodes a
+branch integrate it exactly. Likelihoods are summed over all
 internal states, so nothing here shares code or ideas with the pruning kernels.
 
 A tree is a list of edges (i, j); vertices 0..n_taxa-1 are the taxa. Sites are bit sets (A=1, C=2, G=4, T=8,
@@ -18,6 +19,8 @@ import numpy as np
 from scipy.special import roots_sh_jacobi
 
 Edges = tuple[tuple[int, int], ...]
+Pi = tuple[float, ...]
+EQUAL: Pi = (0.25, 0.25, 0.25, 0.25)
 
 
 def spanning_trees(n_vertices: int) -> list[Edges]:
@@ -78,51 +81,51 @@ def _attach(tree: Edges, taxon: int, vertex: int) -> Iterator[Edges]:
 
 
 @cache
-def quadrature(n_sites: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
+def quadrature(n_sites: int, rate: float, pi: Pi = EQUAL) -> tuple[np.ndarray, np.ndarray]:
     """Nodes u and weights (summing to one), exact for polynomials of degree n_sites in u(b), b ~ Exp(rate)."""
-    shape = 0.75 * rate
+    shape = rate * (1.0 - sum(p * p for p in pi))
     nodes, weights = roots_sh_jacobi((n_sites + 2) // 2, shape, shape)
     return nodes, weights / weights.sum()
 
 
-def site_likelihoods(edges: Edges, decay: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def site_likelihoods(edges: Edges, decay: np.ndarray, codes: np.ndarray, pi: Pi = EQUAL) -> np.ndarray:
     """Likelihood (grid, site) of each site at each row of `decay` (grid, edge): a sum over all internal states."""
     n_taxa, n_sites = codes.shape
     n_vertices = 1 + max(max(edge) for edge in edges)
-    same, different = (1.0 + 3.0 * decay) / 4.0, (1.0 - decay) / 4.0
     total = np.zeros((decay.shape[0], n_sites))
     for states in product(range(4), repeat=n_vertices - n_taxa):
-        term = np.full((decay.shape[0], n_sites), 0.25)
+        # The product of all vertices' frequencies and of P_ij / pi_j of all branches, which is symmetric.
+        term = np.full((decay.shape[0], n_sites), np.prod([pi[state] for state in states]))
         for e, (i, j) in enumerate(edges):
             if i < n_taxa and j < n_taxa:
                 raise ValueError("an edge between two taxa")
             if min(i, j) >= n_taxa:
-                equal = states[i - n_taxa] == states[j - n_taxa]
-                term *= (same if equal else different)[:, e, None]
+                one, other = states[i - n_taxa], states[j - n_taxa]
+                term *= (decay / pi[one] * (one == other) + 1.0 - decay)[:, e, None]
             else:
                 leaf, state = min(i, j), states[max(i, j) - n_taxa]
                 holds = (codes[leaf] >> state & 1).astype(float)
-                others = np.array([int(code).bit_count() for code in codes[leaf]]) - holds
-                term *= same[:, e, None] * holds + different[:, e, None] * others
+                chance = np.array([sum(pi[a] for a in range(4) if int(code) >> a & 1) for code in codes[leaf]])
+                term *= decay[:, e, None] * holds + (1.0 - decay[:, e, None]) * chance
         total += term
     return total
 
 
-def tree_evidence(edges: Edges, codes: np.ndarray, rate: float = 10.0) -> float:
+def tree_evidence(edges: Edges, codes: np.ndarray, rate: float = 10.0, pi: Pi = EQUAL) -> float:
     """Integral of p(X | tree, B) under independent Exp(rate) branch lengths, exact to rounding."""
-    nodes, weights = quadrature(codes.shape[1], rate)
+    nodes, weights = quadrature(codes.shape[1], rate, pi)
     grid = np.array(list(product(nodes, repeat=len(edges))))
     mass = np.array([np.prod(w) for w in product(weights, repeat=len(edges))])
-    return float(mass @ site_likelihoods(edges, grid, codes).prod(axis=1))
+    return float(mass @ site_likelihoods(edges, grid, codes, pi).prod(axis=1))
 
 
-def log_evidence(trees: list[Edges], codes: np.ndarray, rate: float = 10.0) -> float:
+def log_evidence(trees: list[Edges], codes: np.ndarray, rate: float = 10.0, pi: Pi = EQUAL) -> float:
     """log p(X) under a uniform prior over `trees` and Exp(rate) branch lengths.
 
     Trees that differ in the names of internal vertices only are integrated once.
     """
     distinct = Counter(_canonical(tree, codes.shape[0]) for tree in trees)
-    total = sum(times * tree_evidence(tree, codes, rate) for tree, times in distinct.items())
+    total = sum(times * tree_evidence(tree, codes, rate, pi) for tree, times in distinct.items())
     return log(total / len(trees)) if total > 0 else -inf
 
 

@@ -22,7 +22,7 @@ from reference.random_trees import random_binary_tree
 from vaiphy import datasets
 from vaiphy.alignment import Alignment, compress, decode
 from vaiphy.formats import newick, phylip
-from vaiphy.search.starts import bionj, jc_distances
+from vaiphy.search.starts import bionj, distances
 
 RECORD = Path(__file__).with_name("peer_values.json")
 SHORTEST = 0.001
@@ -44,9 +44,9 @@ def alignment_named(name: str) -> Alignment:
 
 
 def trees_of(name: str, alignment: Alignment) -> dict[str, str]:
-    distances = jc_distances(compress(alignment))
+    matrix = distances(compress(alignment))
     rng = np.random.default_rng(sum(map(ord, name)))
-    trees = {"bionj": bionj(distances, alignment.taxa), "random": random_binary_tree(alignment.n_taxa, rng, alignment.taxa)}
+    trees = {"bionj": bionj(matrix, alignment.taxa), "random": random_binary_tree(alignment.n_taxa, rng, alignment.taxa)}
     return {kind: newick.write(tree.with_lengths(np.maximum(tree.length, SHORTEST)), digits=6) for kind, tree in trees.items()}
 
 

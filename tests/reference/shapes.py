@@ -1,4 +1,4 @@
-"""Random trees of any shape, their interchanges, random patterns with ambiguities, and kernels as plain Python."""
+"""Random trees of any shape, lengths by split, interchanges, random patterns with ambiguities, and kernels as plain Python."""
 
 from collections.abc import Iterator
 
@@ -50,3 +50,13 @@ def interpret(monkeypatch, *modules) -> None:
         for name, value in list(vars(module).items()):
             if hasattr(value, "py_func"):
                 monkeypatch.setattr(module, name, value.py_func)
+
+
+def branch_lengths(tree: Tree) -> dict[int, float]:
+    """Length of each split of an unrooted tree; branches around vertices of degree two are added up."""
+    everything = (1 << tree.n_taxa) - 1
+    total: dict[int, float] = {}
+    for split, length in zip(tree.splits, tree.length.tolist()):
+        if 0 < split < everything:
+            total[split] = total.get(split, 0.0) + length
+    return total

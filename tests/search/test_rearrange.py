@@ -4,14 +4,16 @@ import numpy as np
 from reference.random_trees import random_binary_tree
 from reference.shapes import interchanges, random_patterns
 
-from vaiphy.search.rearrange import Problem, first_of_each, moved, moved_together, screen, topology_hashes
+from vaiphy.models.jc69 import JC69
+from vaiphy.search.rearrange import first_of_each, moved, moved_together, screen, topology_hashes
+from vaiphy.target import SimpleTarget
 from vaiphy.trees.sample import binary_arrays, parents_of
 from vaiphy.trees.tree import Tree
 
 
 def neighbourhood(tree, patterns, radius):
     children, lengths = binary_arrays(tree)
-    moves, _, spans = screen(Problem(patterns, 10.0), children, lengths, 1e9, radius)
+    moves, _, spans = screen(SimpleTarget(patterns, JC69, 10.0), children, lengths, 1e9, radius)
     trees, starts = moved(children, lengths, moves, spans)
     return trees, starts, {Tree(tree.taxa, parents_of(found), start).topology for found, start in zip(trees, starts)}
 
@@ -39,7 +41,7 @@ def test_moves_that_do_not_touch_are_made_together():
     rng = np.random.default_rng(3)
     tree = random_binary_tree(20, rng)
     children, lengths = binary_arrays(tree)
-    moves, scores, spans = screen(Problem(random_patterns(tree.taxa, 50, rng), 10.0), children, lengths, 1e9, 1)
+    moves, scores, spans = screen(SimpleTarget(random_patterns(tree.taxa, 50, rng), JC69, 10.0), children, lengths, 1e9, 1)
     best = np.argsort(-scores, kind="stable")
     together, start = moved_together(children, lengths, moves[best], spans[best])
     distance = len(Tree(tree.taxa, parents_of(together), start).topology - tree.topology)

@@ -70,3 +70,13 @@ def test_densities_hold_all_the_probability():
     assert np.trapezoid(height, points) == pytest.approx(1, abs=0.01)
     expected = np.exp(-0.5 * (points + 0.5) ** 2) / np.sqrt(2 * np.pi)
     assert np.abs(height - expected).max() < 0.03
+
+
+def test_nothing_is_lost_at_the_ends_of_the_range():
+    rng = np.random.default_rng(4)
+    x = rng.beta(0.9, 1.0, size=20_000)  # highest at zero, and up to one
+    points, height = density(x, np.ones(20_000), bounds=(0.0, 1.0))
+    assert points[0] >= 0
+    assert points[-1] <= 1
+    assert np.trapezoid(height, points) == pytest.approx(1, abs=0.01)
+    assert height[-5:].mean() == pytest.approx(0.9, abs=0.1)  # the density of Beta(0.9, 1) at one; half of it without reflection

@@ -18,6 +18,7 @@ from vaiphy.errors import FailedError, InputError
 COMMANDS = {
     "run": "Infer the posterior of trees and the marginal likelihood of an alignment.",
     "models": "Which model? Compare substitution models by their marginal likelihoods.",
+    "merge": "Put the shards of a job array together.",
     "check": "Check an alignment and describe it.",
     "score": "Log-likelihood of a given tree.",
     "simulate": "Simulate a tree and an alignment.",
@@ -94,7 +95,7 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) 
     "-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show versions and exit."
 )
 def main() -> None:
-    """Bayesian phylogenetics by variational inference.
+    """Bayesian phylogenetics: from an alignment to the posterior of trees and the marginal likelihood.
 
     Wherever an alignment is asked for, a FASTA, PHYLIP or NEXUS file will do (also gzipped), or the name of an
     embedded data set, DS1 to DS8. Start with a check, then run:

@@ -1,6 +1,7 @@
 """Arguments that several commands share."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import click
@@ -10,6 +11,41 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 FORMAT_NAMES = ("fasta", "phylip", "nexus", "phylip-relaxed", "phylip-strict", "phylip-interleaved", "phylip-sequential")
 SEQTYPES = ("DNA", "RNA", "AA", "BIN", "MORPH")
 SEQTYPE_HELP = f"What the characters are, if the file does not tell: {', '.join(SEQTYPES)}."
+
+
+CLUSTER_HELP = "Work on a Dask cluster, tcp://HOST:PORT, or in processes here, local:N; the result does not depend on it."
+
+
+def connected_to(cluster: str | None) -> AbstractContextManager[Any]:
+    """A context that gives a client of the cluster, None if there is none."""
+    if cluster is None:
+        return nullcontext()
+    from vaiphy.workers.cluster import connected
+
+    return connected(cluster)
+
+
+#: Options that say which trees are allowed: names, keywords.
+CONSTRAINTS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (("-g", "--constraint"), {
+        "metavar": "TREE",
+        "help": "Constraint tree (IQ-TREE's -g): a file whose splits all trees must have; it may multifurcate and lack taxa.",
+    }),
+    (("--monophyletic",), {
+        "metavar": "TAXA", "multiple": True,
+        "help": "All trees must have the split of these taxa (with commas) from the others; may be repeated.",
+    }),
+    (("--not-monophyletic",), {
+        "metavar": "TAXA", "multiple": True, "help": "No tree may have the split of these taxa from the others; may be repeated.",
+    }),
+)  # fmt: skip
+
+
+def constraint_options(command: Command) -> Command:
+    """Which trees are allowed."""
+    for names, keywords in reversed(CONSTRAINTS):
+        command = click.option(*names, **keywords)(command)
+    return command
 
 
 def alignment_options(command: Command) -> Command:

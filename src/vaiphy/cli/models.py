@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from vaiphy.cli.arguments import alignment_options
+from vaiphy.cli.arguments import CLUSTER_HELP, alignment_options, connected_to, constraint_options
 from vaiphy.cli.grouped import Threads
 from vaiphy.cli.numbers import setting
 
@@ -19,13 +19,15 @@ from vaiphy.cli.numbers import setting
     "--rates", type=click.Choice(["free", "linked"]), default="free", show_default=True,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )  # fmt: skip
-@click.option("--prefix", metavar="PREFIX", help="Start of the names of all files.  [default: the input's name]")
+@constraint_options
+@click.option("--prefix", metavar="PREFIX", help="How the names of all files begin.  [default: the input's name]")
 @click.option(
     "--accuracy", type=setting("accuracy"), default=0.1, show_default=True, metavar="X",
     help="Standard error of each log marginal likelihood to aim for.",
 )  # fmt: skip
 @click.option("--length-prior", metavar="PRIOR", default="exp(10)", show_default=True, help="Prior of branch lengths.")
 @click.option("-T", "--threads", type=Threads(), default="auto", show_default=True, help="Threads.")
+@click.option("--cluster", metavar="ADDRESS", help=CLUSTER_HELP)
 @click.option(
     "--seed",
     type=setting("seed", whole=True),
@@ -43,10 +45,14 @@ def models(
     models: str | None,
     partition: str | None,
     rates: str,
+    constraint: str | None,
+    monophyletic: tuple[str, ...],
+    not_monophyletic: tuple[str, ...],
     prefix: str | None,
     accuracy: float,
     length_prior: str,
     threads: int,
+    cluster: str | None,
     seed: int | None,
     redo: bool,
     quiet: bool,
@@ -54,7 +60,7 @@ def models(
     """Compare substitution models by their marginal likelihoods.
 
     Each model's trees, branch lengths and parameters are integrated out; the table shows Bayes factors and posterior
-    probabilities. A comparison that was interrupted goes on when the same command is given again, and a longer list computes
+    probabilities. A comparison that was interrupted continues when the same command is given again, and a longer list computes
     only what is new. `vaiphy run -m auto` does this first and takes the winner.
 
     \b
@@ -67,18 +73,21 @@ def models(
     from vaiphy.cli.run import _terminated
     from vaiphy.output.model_table import text_table
     from vaiphy.runner.ladder import compare_models
-    from vaiphy.runner.steps import Interrupted
+    from vaiphy.runner.steps import is_interrupt
 
     signal.signal(signal.SIGTERM, _terminated)
     try:
-        with shown(quiet) as listener:
+        with connected_to(cluster) as executor, shown(quiet) as listener:
             found = compare_models(
                 alignment, models=listed(models), prefix=prefix or alignment, partition=partition, part_rates=rates, seed=seed,
                 threads=threads, accuracy=accuracy, length_prior=length_prior, format=format_, matchchar=matchchar,
-                missing=missing, seqtype=seqtype, redo=redo, listener=listener,
+                missing=missing, seqtype=seqtype, constraint=constraint, monophyletic=monophyletic,
+                not_monophyletic=not_monophyletic, redo=redo, listener=listener, executor=executor,
             )  # fmt: skip
-    except (Interrupted, KeyboardInterrupt):
-        click.echo("\nstopped; the same command (without --redo) goes on", err=True)
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
+        click.echo("\nstopped; run the same command again (without --redo) to continue", err=True)
         sys.exit(130)
     click.echo(text_table(found))
     if not quiet:

@@ -10,20 +10,27 @@ from typing import Any
 import click
 
 from vaiphy import __version__
-from vaiphy.cli.arguments import FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES
+from vaiphy.cli.arguments import CLUSTER_HELP, CONSTRAINTS, FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES, connected_to
 from vaiphy.cli.grouped import Duration, GroupedCommand, GroupedOption, Threads
 from vaiphy.cli.numbers import prior_number, setting
 
 EVERYDAY, METHOD, INPUT, OUTPUT = "Everyday options", "What is computed", "How the alignment is read", "Files and screen"
+ARRAY = "Job arrays"
 
 
 def _option(*names: str, group: str, **kwargs: Any) -> Any:
     return click.option(*names, cls=GroupedOption, group=group, **kwargs)
 
 
+def _constraints(command: Any) -> Any:
+    for names, keywords in reversed(CONSTRAINTS):
+        command = _option(*names, group=METHOD, **keywords)(command)
+    return command
+
+
 @click.command(cls=GroupedCommand)
 @click.argument("alignment", metavar="ALIGNMENT|DSn")
-@_option("--prefix", metavar="PREFIX", group=EVERYDAY, help="Start of the names of all files.  [default: the input's name]")
+@_option("--prefix", metavar="PREFIX", group=EVERYDAY, help="How the names of all files begin.  [default: the input's name]")
 @_option(
     "-T",
     "--threads",
@@ -34,6 +41,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     group=EVERYDAY,
     help="Threads; the result does not depend on them.",
 )
+@_option("--cluster", metavar="ADDRESS", group=EVERYDAY, help=CLUSTER_HELP)
 @_option(
     "--seed",
     type=setting("seed", whole=True),
@@ -54,8 +62,8 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     default="posterior",
     show_default=True,
     group=METHOD,
-    help="posterior: evidence and posterior over unrooted binary trees. The others: the VaiPhy paper's "
-    "methods, and VBPI, which it compares them with.",
+    help="posterior: marginal likelihood and posterior of unrooted binary trees. The others: the VaiPhy paper's methods, and "
+    "VBPI, which it compares them with.",
 )
 @_option(
     "--replicates",
@@ -64,7 +72,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     show_default=True,
     metavar="N",
     group=METHOD,
-    help="Independent repetitions, compared with each other: 2 to 1,000.",
+    help="Independent searches for the trees that matter, and the fewest final runs, compared with each other: 2 to 1,000.",
 )
 @_option(
     "--accuracy",
@@ -74,6 +82,25 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     metavar="X",
     group=METHOD,
     help="Standard error of the log marginal likelihood to aim for: 0.0001 to 1,000.",
+)
+@_option(
+    "--bridges",
+    type=setting("bridges", whole=True),
+    metavar="N",
+    group=METHOD,
+    help="Exactly so many final bridges, whatever their accuracy.  [default: until the accuracy is reached]",
+)
+@_option(
+    "--shard",
+    metavar="I/N",
+    group=ARRAY,
+    help="Do the part of replicate I of N, in one of two phases; then `vaiphy merge PREFIX`. Needs --seed.",
+)
+@_option(
+    "--phase",
+    type=click.Choice(["learn", "draw"]),
+    group=ARRAY,
+    help="learn comes first; draw, which may start when all have learned, makes this shard's share of the --bridges.",
 )
 @_option(
     "-m",
@@ -98,6 +125,13 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     group=METHOD,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",
 )
+@_constraints
+@_option(
+    "--mrbayes-block",
+    is_flag=True,
+    group=METHOD,
+    help="Take models, priors, partition, outgroup and constraints from the file's mrbayes block; other options here come first.",
+)
 @_option(
     "--length-prior",
     metavar="PRIOR",
@@ -109,7 +143,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     type=prior_number(),
     metavar="X",
     group=METHOD,
-    help="Rate of the exponential prior of branch lengths (mean 1/X), short for --length-prior 'exp(X)': 0.001 to 1,000,000.",
+    help="Rate of the exponential prior of branch lengths (mean 1/X), short for --length-prior 'exp(X)': 0.02 to 1,000,000.",
 )
 @_option(
     "--tree-law",
@@ -129,7 +163,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     type=setting("particles", whole=True),
     metavar="N",
     group=METHOD,
-    help="Particles of the methods phi-csmc and csmc, samples of the bound of vbpi; at least 2.",
+    help="Particles of each run (all methods but vaiphy; of vbpi, samples of its bound), at least 2.  [default: as needed]",
 )
 @_option(
     "--proposal",
@@ -149,7 +183,7 @@ def _option(*names: str, group: str, **kwargs: Any) -> Any:
     group=METHOD,
     help="Branch lengths that the flow of vbpi starts from: log-normal, or the JC sampler's.  [default: lognormal]",
 )
-@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log evidence 0).")
+@_option("--prior-only", is_flag=True, group=METHOD, help="Leave the data out and sample the prior (log marginal likelihood 0).")
 @_option(
     "--format",
     "format_",
@@ -182,6 +216,7 @@ def run(
     alignment: str,
     prefix: str | None,
     threads: int,
+    cluster: str | None,
     seed: int | None,
     outgroup: str | None,
     redo: bool,
@@ -189,9 +224,16 @@ def run(
     method: str,
     replicates: int,
     accuracy: float,
+    bridges: int | None,
+    shard: str | None,
+    phase: str | None,
     model: str | None,
     partition: str | None,
     rates: str,
+    constraint: str | None,
+    monophyletic: tuple[str, ...],
+    not_monophyletic: tuple[str, ...],
+    mrbayes_block: bool,
     length_prior: str | None,
     prior_rate: float | None,
     tree_law: str | None,
@@ -209,9 +251,9 @@ def run(
     safe_names: bool,
     quiet: bool,
 ) -> None:
-    """Infer the posterior of trees and the evidence of ALIGNMENT.
+    """Infer the posterior of trees, branch lengths and model parameters, and the marginal likelihood.
 
-    ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted goes on
+    ALIGNMENT is a FASTA, PHYLIP or NEXUS file, or an embedded data set, DS1 to DS8. A run that was interrupted continues
     when the same command is given again.
 
     \b
@@ -225,17 +267,26 @@ def run(
         click.echo(f"VaiPhy {__version__}", err=True)
     if alignment == "-" and prefix is None:
         raise click.UsageError("reading from standard input needs a --prefix for the names of the files")
+    if shard is not None or phase is not None:
+        from vaiphy.cli.shards import check_shard
+
+        check_shard(click.get_current_context().params)
     # Only now: these take a second to load, and the first line is on the screen.
     from vaiphy.cli.progress import shown
     from vaiphy.runner.run import run as run_analysis
-    from vaiphy.runner.steps import Interrupted
+    from vaiphy.runner.steps import Interrupted, is_interrupt
 
     prefix = prefix or alignment
     command = "vaiphy " + shlex.join(sys.argv[1:]) if sys.argv[1:2] == ["run"] else f"vaiphy run {shlex.quote(alignment)}"
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _terminated)
     try:
-        with shown(quiet) as listener:
+        with connected_to(cluster) as executor, shown(quiet) as listener:
+            if shard is not None and phase is not None:
+                from vaiphy.cli.shards import do_shard
+
+                do_shard(click.get_current_context().params, prefix, _names(outgroup), executor, listener)
+                return
             analysis = run_analysis(
                 alignment,
                 prefix=prefix,
@@ -253,6 +304,7 @@ def run(
                 proposal=proposal,
                 flow=flow,
                 base=base,
+                bridges=bridges,
                 prior_only=prior_only,
                 format=format_,
                 matchchar=matchchar,
@@ -263,20 +315,27 @@ def run(
                 safe_names=safe_names,
                 partition=partition,
                 part_rates=rates,
+                constraint=constraint,
+                monophyletic=monophyletic,
+                not_monophyletic=not_monophyletic,
+                mrbayes_block=mrbayes_block,
                 time_limit=time_limit,
                 redo=redo,
                 command=command,
                 listener=listener,
+                executor=executor,
             )
     except Interrupted as stop:
-        again = "; the same command (without --redo) goes on from the checkpoint" if stop.saved else ""
+        again = "; run the same command again (without --redo) to continue from the checkpoint" if stop.saved else ""
         click.echo(f"\nstopped{again}", err=True)
         sys.exit(130)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
         click.echo("\nstopped", err=True)
         sys.exit(130)
     if not quiet:
-        _summarise(analysis, prefix)
+        summarise_run(analysis, prefix)
 
 
 def _names(outgroup: str | None) -> tuple[str, ...]:
@@ -294,7 +353,7 @@ def _terminated(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _summarise(analysis: Any, prefix: str) -> None:
+def summarise_run(analysis: Any, prefix: str) -> None:
     from vaiphy.output import words
     from vaiphy.output.files import written_files
 

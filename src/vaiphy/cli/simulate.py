@@ -27,7 +27,7 @@ from vaiphy.cli.numbers import Number, Whole, prior_number, setting
     default=10.0,
     show_default=True,
     metavar="X",
-    help="Branch lengths are exponential with this rate (mean 1/X substitutions per site): 0.001 to 1,000,000.",
+    help="Branch lengths are exponential with this rate (mean 1/X substitutions per site): 0.02 to 1,000,000.",
 )
 @click.option(
     "-m",
@@ -63,7 +63,7 @@ from vaiphy.cli.numbers import Number, Whole, prior_number, setting
     help="Format of the alignment.",
 )
 @click.option("--prefix", default="simulated", show_default=True, help="Where the files go, and how their names begin.")
-@click.option("--redo", is_flag=True, help="Overwrite files that are already there.")
+@click.option("--redo", is_flag=True, help="Replace files that are already there.")
 def simulate(
     taxa: int,
     sites: int,
@@ -100,7 +100,7 @@ def simulate(
     ending = {"fasta": "fasta", "phylip": "phy", "nexus": "nex"}[format_]
     targets = Path(f"{prefix}.{ending}"), Path(f"{prefix}.tree")
     if not redo and (present := [str(target) for target in targets if target.exists()]):
-        raise InputError(*(f"{name}: the file is already there; --redo overwrites it" for name in present))
+        raise InputError(*(f"{name}: the file already exists; --redo replaces it" for name in present))
     evolution = model_of(model, alphabet_named(seqtype or alphabet_for(model) or "DNA", states))
     rng = np.random.default_rng(seed)
     given = read_trees(tree_file)[0].tree if tree_file else None

@@ -21,13 +21,13 @@ from vaiphy.cli.numbers import Number
 @click.option("--outgroup", metavar="TAXA", help="Taxon (or several, with commas) beside which trees are rooted when drawn.")
 @click.option("--prefix", metavar="PREFIX", help="Write PREFIX.contree, .con.tre, .mcc.tre, .trprobs and .splits.tsv.")
 @click.option("--ignore-weights", is_flag=True, help="Do not use tree weights ([&W 0.3]) in NEXUS files.")
-@click.option("--redo", is_flag=True, help="Replace files of that prefix.")
+@click.option("--redo", is_flag=True, help="Replace files that are already there.")
 def summarise(
     files: tuple[str, ...], burnin: float, outgroup: str | None, prefix: str | None, ignore_weights: bool, redo: bool
 ) -> None:
     """Split supports, consensus and credible sets of trees in Newick or NEXUS files.
 
-    Each file is a replicate of the same analysis, with the same total weight. A PREFIX stands for PREFIX.run1.t,
+    Each file is a run of the same analysis, with the same total weight. A PREFIX stands for PREFIX.run1.t,
     PREFIX.run2.t, ... of MrBayes or VaiPhy.
 
     \b
@@ -53,7 +53,7 @@ def summarise(
         )
         existing = [prefix + suffix for suffix in contents if Path(prefix + suffix).exists()]
         if existing and not redo:
-            raise InputError(f"{existing[0]}: there is such a file already; --redo replaces it")
+            raise InputError(f"{existing[0]}: the file already exists; --redo replaces it")
         with batch() as out:
             for suffix, content in contents.items():
                 out.write(Path(prefix + suffix), content)

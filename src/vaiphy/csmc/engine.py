@@ -16,7 +16,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.alignment import SitePatterns
 from vaiphy.csmc import forest as forests
 from vaiphy.csmc.forest import CHUNK, Forest
 from vaiphy.csmc.proposals import AnyProposal, Running
@@ -74,8 +74,7 @@ def run(
         raise ValueError(f"at least 3 taxa are needed, there are {patterns.n_taxa}")
     if n_particles < 1:
         raise ValueError(f"at least one particle is needed, not {n_particles}")
-    folded = fold_states(patterns)
-    forest = forests.begin(folded, n_particles, threads)
+    forest = forests.begin(target.data(patterns), n_particles, threads, target.model)
     running = proposal.begin(forest, target)
     chance, *pieces = streams(rng, 1 + -(-n_particles // CHUNK))
     n_ranks = patterns.n_taxa - 1

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import merge
 from vaiphy.kernels.binary import taxon_keys
+from vaiphy.models.jc69 import JC69
+from vaiphy.models.replacement import Replacement
 from vaiphy.parallel import chunks, map_threads
 
 #: Particles per piece of work; random streams belong to pieces, so results do not depend on the number of threads.
@@ -34,6 +36,7 @@ class Forest:
     """
 
     patterns: SitePatterns
+    model: Replacement
     roots: NDArray[np.int32]
     children: NDArray[np.int32]
     lengths: NDArray[np.float64]
@@ -65,14 +68,14 @@ class Forest:
         return self.n_taxa - self.n_roots
 
 
-def begin(patterns: SitePatterns, n_particles: int, threads: int = 1) -> Forest:
+def begin(patterns: SitePatterns, n_particles: int, threads: int = 1, model: Replacement = JC69) -> Forest:
     """All taxa by themselves, in every particle."""
     n = patterns.n_taxa
     n_vertices = n + (n - 1) * n_particles
     # Reserved, not used: memory is taken only as slots are written, and freed slots are written first.
     n_slots = n + n_particles * (n // 2 + 1)
     pool = np.empty((n_slots, 4, patterns.n_patterns), dtype=np.float32)
-    pool[:n], leaf_logs = leaves(patterns)
+    pool[:n], leaf_logs = leaves(patterns, model)
     slot = np.full(n_vertices, -1, dtype=np.int32)
     slot[:n] = np.arange(n)
     log_likelihood = np.zeros(n_vertices)
@@ -83,6 +86,7 @@ def begin(patterns: SitePatterns, n_particles: int, threads: int = 1) -> Forest:
     least[:n] = np.arange(n)
     return Forest(
         patterns=patterns,
+        model=model,
         roots=np.tile(np.arange(n, dtype=np.int32), (n_particles, 1)),
         children=np.full((n_vertices, 2), -1, dtype=np.int32),
         lengths=np.zeros((n_vertices, 2)),
@@ -98,10 +102,10 @@ def begin(patterns: SitePatterns, n_particles: int, threads: int = 1) -> Forest:
     )
 
 
-def leaves(patterns: SitePatterns) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """Normalised partials of the taxa, (n, 4, P), and their log-likelihoods (a quarter for every base that is known)."""
-    n_states = patterns.tips.sum(axis=1, keepdims=True, dtype=np.float32)
-    return 4.0 * patterns.tips / n_states, np.log(0.25 * n_states[:, 0, :].astype(np.float64)) @ patterns.counts
+def leaves(patterns: SitePatterns, model: Replacement = JC69) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Normalised partials of the taxa, (n, 4, P), and their log-likelihoods (the frequency of every base that is known)."""
+    chances = (model.pi[:, None] * patterns.tips).sum(axis=1)
+    return (patterns.tips / chances[:, None, :]).astype(np.float32), np.log(chances) @ patterns.counts
 
 
 def new_vertices(forest: Forest) -> slice:
@@ -149,8 +153,9 @@ def merge_roots(forest: Forest, first: NDArray[np.int64], second: NDArray[np.int
 
     def work(part: slice) -> None:
         merge.merge_many(
-            forest.pool, counts, slots[part], slot_a[part], slot_b[part], lengths[part], gain[part], np.empty(len(counts))
-        )
+            forest.model, forest.pool, counts, slots[part], slot_a[part], slot_b[part], lengths[part], gain[part],
+            np.empty(len(counts)),
+        )  # fmt: skip
 
     map_threads(work, chunks(n_particles, CHUNK), forest.threads)
     forest.children[made, 0], forest.children[made, 1] = a, b

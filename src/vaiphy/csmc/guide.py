@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.csmc.forest import leaves, taxon_hashes
+from vaiphy.csmc.targets import Target
 from vaiphy.kernels import outer as messages
+from vaiphy.models.replacement import Replacement
 from vaiphy.parallel import map_threads
 
 Leaves = tuple[NDArray[np.float32], NDArray[np.float64]]
@@ -63,8 +65,9 @@ class Guide:
         return np.where(self.hashes[where] == hashes, where, -1).astype(np.int32)
 
 
-def build(patterns: SitePatterns, reference: Reference, rooted: bool, threads: int = 1) -> Guide:
-    """The guide of a reference set; `patterns` should be folded (`alignment.fold_states`)."""
+def build(patterns: SitePatterns, reference: Reference, target: Target, threads: int = 1) -> Guide:
+    """The guide of a reference set."""
+    patterns, model, rooted = target.data(patterns), target.model, target.rooted
     n, n_trees = reference.n_taxa, len(reference.children)
     sides = _clades(reference)
     used = (sides.below, sides.above) if rooted else (sides.below,)
@@ -82,24 +85,26 @@ def build(patterns: SitePatterns, reference: Reference, rooted: bool, threads: i
     key[order] = (np.arange(len(chance)) + 0.5) / max(len(chance), 1)
     chosen = np.where(present, reference.scores[None, :], -np.inf).argmax(axis=1)
     best = int(reference.scores.argmax())
-    tips = leaves(patterns)
+    tips = leaves(patterns, model)
     tree, lengths = reference.children[best], reference.lengths[best]
+    outers = _outers(model, tips, patterns.counts, reference, hashes, chosen, sides, rooted, threads)
     return Guide(
-        hashes, start, partner, chance, key, *_outers(tips, patterns.counts, reference, hashes, chosen, sides, rooted, threads),
-        tree, lengths, _log_likelihood(tips, patterns.counts, tree, lengths), float(sides.total[best]), rooted,
+        hashes, start, partner, chance, key, *outers,
+        tree, lengths, _log_likelihood(model, tips, patterns.counts, tree, lengths), float(sides.total[best]), rooted,
     )  # fmt: skip
 
 
 def _log_likelihood(
-    tips: Leaves, counts: NDArray[np.float64], children: NDArray[np.int32], lengths: NDArray[np.float64]
+    model: Replacement, tips: Leaves, counts: NDArray[np.float64], children: NDArray[np.int32], lengths: NDArray[np.float64]
 ) -> float:
-    pool, logs, n_vertices = tree_messages(tips, counts, children, lengths)
+    pool, logs, n_vertices = tree_messages(model, tips, counts, children, lengths)
     top = n_vertices - 1
-    joint = 0.25 * (send(pool, n_vertices + top, lengths[top]) * pool[top]).sum(axis=0, dtype=np.float64)
+    joint = (model.pi[:, None] * (send(model, pool, n_vertices + top, lengths[top]) * pool[top])).sum(axis=0)
     return float(logs[top] + logs[0] + np.log(joint) @ counts)
 
 
 def tree_messages(
+    model: Replacement,
     tips: Leaves,
     counts: NDArray[np.float64],
     children: NDArray[np.int32],
@@ -114,18 +119,18 @@ def tree_messages(
     pool[:n], logs[:n] = tips
     if missing is not None:
         pool[:n][missing], logs[:n][missing] = 1.0, 0.0
-    messages.fill_messages(children, lengths, counts, pool, logs, np.empty(len(counts)))
+    messages.fill_messages(model, children, lengths, counts, pool, logs, np.empty(len(counts)))
     return pool, logs, n_vertices
 
 
-def send(pool: NDArray[np.float32], source: int, length: float) -> NDArray[np.float32]:
+def send(model: Replacement, pool: NDArray[np.float32], source: int, length: float) -> NDArray[np.float32]:
     """The message of a pool's entry through a branch, (4, P)."""
-    u = np.float32(np.exp(-4.0 / 3.0 * length))
+    u = np.float32(np.exp(-model.beta * length))
     return (1 - u) + u * pool[source]
 
 
 def outer_of_unseen(
-    tips: Leaves, counts: NDArray[np.float64], guide: Guide, members: NDArray[np.bool_]
+    model: Replacement, tips: Leaves, counts: NDArray[np.float64], guide: Guide, members: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float32], float, float]:
     """Outer message, its log-likelihood and a branch length for a clade that no reference tree has.
 
@@ -142,10 +147,10 @@ def outer_of_unseen(
     likeness = np.maximum(same, other)
     likeness[0] = -1.0
     branch = int(likeness.argmax())
-    pool, logs, n_vertices = tree_messages(tips, counts, guide.best_children, guide.best_lengths, members)
+    pool, logs, n_vertices = tree_messages(model, tips, counts, guide.best_children, guide.best_lengths, members)
     half = 0.5 * guide.best_lengths[branch]
-    message = send(pool, branch, half) * send(pool, n_vertices + branch, half)
-    mean = message.mean(axis=0, dtype=np.float64)
+    message = send(model, pool, branch, half) * send(model, pool, n_vertices + branch, half)
+    mean = (model.pi[:, None] * message).sum(axis=0)
     message /= mean
     log_outer = logs[branch] + logs[n_vertices + branch] + float(np.log(mean) @ counts)
     return message, log_outer, 0.5 * float(guide.best_lengths[branch]) + 0.01
@@ -209,6 +214,7 @@ def _sisters(
 
 
 def _outers(
+    model: Replacement,
     tips: Leaves,
     counts: NDArray[np.float64],
     reference: Reference,
@@ -224,7 +230,7 @@ def _outers(
     needed = np.unique(chosen)
 
     def work(tree: int) -> None:
-        pool, logs, n_vertices = tree_messages(tips, counts, reference.children[tree], reference.lengths[tree])
+        pool, logs, n_vertices = tree_messages(model, tips, counts, reference.children[tree], reference.lengths[tree])
         directions = [(n_vertices, sides.below, sides.inside_below), (0, sides.above, sides.inside_above)]
         for source, side, within in directions if rooted else directions[:1]:
             numbers = np.searchsorted(hashes, side[tree, 1:])
@@ -232,7 +238,7 @@ def _outers(
                 c = int(numbers[vertex - 1])
                 length[c], inside[c] = reference.lengths[tree, vertex], within[tree, vertex]
                 log_outer[c] = logs[source + vertex]
-                messages.send(pool, source + vertex, length[c], outer, c)
+                messages.send(model, pool, source + vertex, length[c], outer, c)
 
     map_threads(work, needed.tolist(), threads)
     return outer, log_outer, length, inside

@@ -118,13 +118,13 @@ class GuidedRun:
             ratio = np.empty(len(counts), dtype=np.float32)
             if last:
                 merge.propose_last(
-                    streams[piece], forest.pool, counts32, slot_a[part], slot_b[part], starts[part].max(axis=1),
+                    forest.model, streams[piece], forest.pool, counts32, slot_a[part], slot_b[part], starts[part].max(axis=1),
                     target.rooted, target.prior_rate, settings.prior_share, lengths[part], log_q[part], volume[part], ratio,
                 )  # fmt: skip
             else:
                 merge.propose_star(
-                    streams[piece], forest.pool, counts32, slot_a[part], slot_b[part], self.outer, which[part], starts[part],
-                    target.prior_rate, settings.prior_share, settings.widen, settings.n_sweeps,
+                    forest.model, streams[piece], forest.pool, counts32, slot_a[part], slot_b[part], self.outer, which[part],
+                    starts[part], target.prior_rate, settings.prior_share, settings.widen, settings.n_sweeps,
                     lengths[part], log_q[part], volume[part], ratio,
                 )  # fmt: skip
 
@@ -143,7 +143,7 @@ class GuidedRun:
         self.start_length[known] = self.length[self.clades[known]]
         gain = np.empty(len(known))
         merge.agreement_many(
-            forest.pool, forest.slot[known], self.outer, self.outer_of[known], forest.patterns.counts, gain,
+            forest.model, forest.pool, forest.slot[known], self.outer, self.outer_of[known], forest.patterns.counts, gain,
             np.empty(forest.patterns.n_patterns),
         )  # fmt: skip
         self.values[known] = gain + self.log_outer[self.clades[known]] - self.guide.log_best
@@ -162,7 +162,7 @@ class GuidedRun:
 
         def work(k: int) -> tuple[NDArray[np.float32], float, float]:
             members = forests.members(forest, int(a[k])) | forests.members(forest, int(b[k]))
-            return guides.outer_of_unseen(tips, forest.patterns.counts, self.guide, members)
+            return guides.outer_of_unseen(forest.model, tips, forest.patterns.counts, self.guide, members)
 
         for clade_hash, found in zip(new, map_threads(work, list(new.values()), forest.threads)):
             self.unseen[clade_hash] = self._add_outer(*found)
@@ -190,7 +190,9 @@ class GuidedRun:
         gain = np.empty(len(slots))
 
         def work(part: slice) -> None:
-            merge.agreement_many(forest.pool, slots[part], self.outer, rows[part], counts, gain[part], np.empty(len(counts)))
+            merge.agreement_many(
+                forest.model, forest.pool, slots[part], self.outer, rows[part], counts, gain[part], np.empty(len(counts))
+            )
 
         map_threads(work, chunks(len(slots), CHUNK), forest.threads)
         self.values[made] = gain + self.log_outer[rows] - self.guide.log_best

@@ -14,7 +14,7 @@ from vaiphy.csmc import forest as forests
 from vaiphy.csmc.forest import CHUNK, Forest
 from vaiphy.csmc.proposals import Lengths, Merger, Streams
 from vaiphy.csmc.targets import Target
-from vaiphy.kernels import merge
+from vaiphy.kernels import division, merge
 from vaiphy.parallel import chunks, map_threads
 
 
@@ -40,15 +40,15 @@ class PairwiseLengths:
             start = np.full(part.stop - part.start, 0.1)
             if last:
                 merge.propose_last(
-                    streams[piece], forest.pool, counts32, slot_a[part], slot_b[part], start, target.rooted, target.prior_rate,
-                    self.prior_share, lengths[part], log_q[part], np.empty(len(start)), ratio,
+                    forest.model, streams[piece], forest.pool, counts32, slot_a[part], slot_b[part], start, target.rooted,
+                    target.prior_rate, self.prior_share, lengths[part], log_q[part], np.empty(len(start)), ratio,
                 )  # fmt: skip
                 return
             share, weight = np.empty(len(start)), np.empty(len(start))
-            merge.divide(a[part], b[part], forest.children, forest.lengths, self.distances, counts.sum(), share, weight)
+            division.divide(a[part], b[part], forest.children, forest.lengths, self.distances, counts.sum(), share, weight)
             merge.propose_pair(
-                streams[piece], forest.pool, counts32, slot_a[part], slot_b[part], start, share, weight, target.prior_rate,
-                self.prior_share, lengths[part], log_q[part], ratio,
+                forest.model, streams[piece], forest.pool, counts32, slot_a[part], slot_b[part], start, share, weight,
+                target.prior_rate, self.prior_share, lengths[part], log_q[part], ratio,
             )  # fmt: skip
 
         map_threads(work, list(range(len(parts))), forest.threads)

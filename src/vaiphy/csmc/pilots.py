@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.alignment import SitePatterns
 from vaiphy.csmc import guide as guides
 from vaiphy.csmc.effort import Effort
 from vaiphy.csmc.engine import run
@@ -19,7 +19,7 @@ from vaiphy.csmc.guided import GuidedProposal
 from vaiphy.csmc.search import Drawn, Pool, bootstrap_trees
 from vaiphy.csmc.targets import Target
 from vaiphy.search.rearrange import topology_hashes
-from vaiphy.search.starts import jc_distances
+from vaiphy.search.starts import distances
 from vaiphy.weights import tempered
 
 
@@ -38,12 +38,11 @@ def prepare(
     being done and how much of it, from 0 to 1, is finished.
     """
     effort = effort or Effort()
-    folded = fold_states(patterns)
     boot_rng, *pilot_rngs = rng.spawn(1 + effort.pilots)
     say = report or (lambda stage, share: None)
     say("starting trees", 0.0)
-    pool = Pool(folded, target.prior_rate, effort)
-    pool.add(*bootstrap_trees(folded, effort.bootstraps, boot_rng), threads)
+    pool = Pool(target.for_search(patterns), effort)
+    pool.add(*bootstrap_trees(pool.target, effort.bootstraps, boot_rng), threads)
     if trees is not None and len(trees):
         pool.add(trees, np.full((len(trees), 2 * patterns.n_taxa - 2), effort.start_length), threads)
     if patterns.n_taxa > 3:
@@ -55,9 +54,9 @@ def prepare(
     found_so_far: list[float] = []
     for number, pilot_rng in enumerate(pilot_rngs):
         say(f"pilot run {number + 1} of at most {effort.pilots}", 0.6 + 0.4 * number / effort.pilots)
-        proposal = guided_proposal(folded, pool.reference(drawn[-effort.pilots_pooled :]), target, threads)
+        proposal = guided_proposal(patterns, pool.reference(drawn[-effort.pilots_pooled :]), target, threads)
         # Without resampling: the pilot is to show many topologies.
-        found = run(folded, proposal, target, pilot_rng, effort.pilot_particles, threshold=0.0, threads=threads)
+        found = run(patterns, proposal, target, pilot_rng, effort.pilot_particles, threshold=0.0, threads=threads)
         weights = tempered(found.log_weights, effort.pilot_share * effort.pilot_particles)
         good = np.flatnonzero(weights > effort.pilot_least * weights.max())
         children, lengths = found.unrooted
@@ -74,8 +73,8 @@ def guided_proposal(
     patterns: SitePatterns, reference: Reference, target: Target, threads: int = 1, **settings: float
 ) -> GuidedProposal:
     """The guided proposal of a reference set; `settings` are fields of `GuidedProposal`."""
-    folded = fold_states(patterns)
-    return GuidedProposal(guides.build(folded, reference, target.rooted, threads), jc_distances(folded), **settings)  # type: ignore[arg-type]
+    guide = guides.build(patterns, reference, target, threads)
+    return GuidedProposal(guide, distances(target.data(patterns), model=target.model), **settings)  # type: ignore[arg-type]
 
 
 def starting_topologies(

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.alignment import SitePatterns
 from vaiphy.branches.law import LengthLaw
 from vaiphy.csmc import authors, engine
 from vaiphy.csmc.authors import JoinThree, authors_proposal
@@ -21,7 +21,9 @@ from vaiphy.csmc.support import support_merger
 from vaiphy.csmc.targets import Kind, Target
 from vaiphy.csmc.vanilla import PriorLengths, UniformMerger
 from vaiphy.likelihood import log_likelihoods
-from vaiphy.search.starts import jc_distances
+from vaiphy.models.replacement import replacement_of
+from vaiphy.models.substitution import model_of
+from vaiphy.search.starts import distances
 from vaiphy.trees.augmented import AugmentedTrees
 from vaiphy.trees.sample import TreeSample
 from vaiphy.trees.tree import Tree
@@ -75,6 +77,12 @@ class Estimate:
         return log_mean_exp(self.log_evidences)
 
 
+def make_target(patterns: SitePatterns, kind: Kind, prior_rate: float = 10.0, model: str = "JC") -> Target:
+    """What is estimated, of these data under a model given as a string."""
+    own = model_of(model, patterns.alphabet, patterns.codes, patterns.counts)
+    return Target(kind, prior_rate, replacement_of(own), "JC69" if own.name == "JC" else own.name)
+
+
 def make_proposal(
     name: Name,
     patterns: SitePatterns,
@@ -99,18 +107,19 @@ def make_proposal(
         reference = prepare(patterns, target, guide_rng, trees, effort, threads)
         return guided_proposal(patterns, reference, target, threads)
     if name in ("paper", "authors") and fit is None:
-        raise ValueError(f'the proposal "{name}" is made from a fitted law: pass fit=vaiphy.fit(patterns, rng=...)')
+        raise ValueError(f'the proposal "{name}" is made from a fitted distribution: pass fit=vaiphy.fit(patterns, rng=...)')
     if name not in ("paper", "authors", "pairwise"):
         raise ValueError(f"proposal {name!r} is not one of guided, pairwise, paper, authors, vanilla")
     if name == "authors" and fit is not None:
         return authors_proposal(fit)
     if fit is None:
-        return Proposal(UniformMerger(), PairwiseLengths(jc_distances(patterns)))
+        return Proposal(UniformMerger(), PairwiseLengths(distances(patterns, model=target.model)))
     sampled = fit.sample_trees(SUPPORT_TREES, rng, threads)
-    merger = support_merger(sampled, log_likelihoods(sampled.parents, sampled.lengths, fold_states(patterns), threads))
+    heights = log_likelihoods(sampled.parents, sampled.lengths, target.data(patterns), threads, target.model)
+    merger = support_merger(sampled, heights)
     if name == "paper":
         return Proposal(merger, mixture_lengths(sampled, fit.length_law))
-    return Proposal(merger, PairwiseLengths(jc_distances(patterns)))
+    return Proposal(merger, PairwiseLengths(distances(patterns, model=target.model)))
 
 
 def run(
@@ -125,14 +134,16 @@ def run(
     threshold: float = 0.5,
     prior_rate: float = 10.0,
     threads: int = 1,
+    model: str = "JC",
 ) -> Particles:
     """One run of combinatorial SMC: weighted trees and log Z-hat of the stated target (`Particles.statement`).
 
+    `model`: JC, or another equal-input model of nucleotides without free parameters, as "F81+F" or "F81+F{0.4,0.3,0.2,0.1}".
     A proposal given by name is prepared first (see `make_proposal`). Resamples (by "systematic", "stratified" or "multinomial"
     resampling) when the effective sample size is below `threshold` * n_particles: 0 never, 1 at every rank. The result does not
     depend on the number of threads. The proposal "authors" resamples as the authors did, whatever is asked.
     """
-    aim = Target(target, prior_rate)
+    aim = make_target(patterns, target, prior_rate, model)
     proposal_rng, run_rng = rng.spawn(2)
     if isinstance(proposal, str):
         proposal = make_proposal(proposal, patterns, aim, proposal_rng, fit, threads=threads)
@@ -152,9 +163,10 @@ def estimate(
     threshold: float = 0.5,
     prior_rate: float = 10.0,
     threads: int = 1,
+    model: str = "JC",
 ) -> Estimate:
     """Mean and standard deviation of log Z-hat over independent runs with one proposal; arguments as for `run`."""
-    aim = Target(target, prior_rate)
+    aim = make_target(patterns, target, prior_rate, model)
     proposal_rng, *run_rngs = rng.spawn(1 + repeats)
     if isinstance(proposal, str):
         proposal = make_proposal(proposal, patterns, aim, proposal_rng, fit, threads=threads)

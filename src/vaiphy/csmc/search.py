@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns
 from vaiphy.branches import gamma
 from vaiphy.csmc.effort import Effort
 from vaiphy.csmc.guide import Reference
 from vaiphy.parallel import map_threads
 from vaiphy.search.climb import climb, neighbours
-from vaiphy.search.rearrange import Problem, topology_hashes
-from vaiphy.search.starts import bionj, jc_distances
+from vaiphy.search.rearrange import topology_hashes
+from vaiphy.search.starts import bionj, distances
+from vaiphy.target import SimpleTarget
 from vaiphy.trees.sample import binary_arrays
 from vaiphy.weights import tempered
 
@@ -28,12 +28,11 @@ Drawn = tuple[NDArray[np.int64], Floats]
 class Pool:
     """All distinct topologies met so far, with the means of their branch lengths and their masses.
 
-    `patterns` should be folded (`alignment.fold_states`). `place` finds a topology by its hash; `expanded` are the places
+    `target` judges them. `place` finds a topology by its hash; `expanded` are the places
     whose neighbourhood has been taken in.
     """
 
-    patterns: SitePatterns
-    prior_rate: float
+    target: SimpleTarget
     effort: Effort = field(default_factory=Effort)
     children: list[Children] = field(default_factory=list)
     lengths: list[Floats] = field(default_factory=list)
@@ -55,7 +54,7 @@ class Pool:
     def _fit(self, new: dict[int, int], children: Children, lengths: Floats, threads: int) -> None:
         rows = list(new.values())
         fresh = np.ascontiguousarray(children[rows])
-        law = gamma.fit(fresh, np.ascontiguousarray(lengths[rows]), self.patterns, self.prior_rate, threads)
+        law = gamma.fit(fresh, np.ascontiguousarray(lengths[rows]), self.target, threads)
         means = law.shapes / law.rates
         means[:, 0] = 0.0
         for key, tree, mean, mass in zip(new, fresh, means, law.masses.tolist()):
@@ -71,20 +70,18 @@ class Pool:
 
     def climb(self, places: list[int], threads: int = 1) -> None:
         """Climb from each of the places and take in where it ends."""
-        problem = Problem(self.patterns, self.prior_rate)
 
         def work(place: int) -> tuple[Children, Floats]:
-            return climb(problem, self.children[place], self.lengths[place])
+            return climb(self.target, self.children[place], self.lengths[place])
 
         self._add_all(map_threads(work, places, threads), threads)
 
     def expand(self, places: list[int], threads: int = 1) -> None:
         """Take in the neighbourhoods of the trees at these places."""
-        problem = Problem(self.patterns, self.prior_rate)
 
         def work(place: int) -> tuple[Children, Floats]:
             children, lengths = self.children[place], self.lengths[place]
-            trees, starts, _ = neighbours(problem, children, lengths, self.effort.margin, self.effort.neighbours)
+            trees, starts, _ = neighbours(self.target, children, lengths, self.effort.margin, self.effort.neighbours)
             return trees, starts
 
         self.expanded.update(places)
@@ -118,11 +115,11 @@ class Pool:
         self.add(np.concatenate([c for c, _ in found]), np.concatenate([l for _, l in found]), threads)
 
 
-def bootstrap_trees(patterns: SitePatterns, n_trees: int, rng: np.random.Generator, threads: int = 1) -> tuple[Children, Floats]:
+def bootstrap_trees(target: SimpleTarget, n_trees: int, rng: np.random.Generator) -> tuple[Children, Floats]:
     """The BIONJ tree of the data, and of n_trees - 1 bootstrap samples of its sites."""
+    patterns = target.patterns
     share = patterns.counts / patterns.counts.sum()
     draws = rng.multinomial(int(patterns.counts.sum()), share, size=n_trees).astype(np.float64)
     draws[0] = patterns.counts
-
-    trees = [binary_arrays(bionj(jc_distances(patterns, counts), patterns.taxa)) for counts in draws]
+    trees = [binary_arrays(bionj(distances(patterns, counts, target.model), patterns.taxa)) for counts in draws]
     return np.array([children for children, _ in trees]), np.array([lengths for _, lengths in trees])

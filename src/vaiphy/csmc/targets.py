@@ -12,14 +12,18 @@ that a given merger was the last:
 merger proposal that keeps to that order, and then every tree is reached by one path. Its unrooted last step joins taxon 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vaiphy.alignment import SitePatterns
 from vaiphy.csmc.forest import Forest
+from vaiphy.models.jc69 import JC69
+from vaiphy.models.replacement import Replacement
+from vaiphy.target import SimpleTarget
 from vaiphy.trees.counts import log_n_rooted, log_n_unrooted
 
 Kind = Literal["rooted", "unrooted"]
@@ -28,10 +32,12 @@ Backward = Literal["uniform", "ordered"]
 
 @dataclass(frozen=True)
 class Target:
-    """A posterior over trees, up to its normalising constant: the evidence."""
+    """A posterior over trees, up to its normalising constant: the evidence. `model_name` is what people call the model."""
 
     kind: Kind
     prior_rate: float = 10.0
+    model: Replacement = field(default=JC69, compare=False)
+    model_name: str = "JC69"
 
     def __post_init__(self) -> None:
         if self.kind not in ("rooted", "unrooted"):
@@ -47,9 +53,17 @@ class Target:
         """What the evidence is the evidence of, for people."""
         branches = 2 * n_taxa - 2 if self.rooted else 2 * n_taxa - 3
         return (
-            f"log marginal likelihood under JC69, uniform prior over {self.kind} binary topologies, "
+            f"log marginal likelihood under {self.model_name}, uniform prior over {self.kind} binary topologies, "
             f"{branches} branch lengths with an Exp({self.prior_rate:g}) prior"
         )
+
+    def data(self, patterns: SitePatterns) -> SitePatterns:
+        """The patterns that the model can tell apart."""
+        return patterns.folded if self.model.exchangeable else patterns
+
+    def for_search(self, patterns: SitePatterns) -> SimpleTarget:
+        """What trees are judged by before there are particles: unrooted trees with the same model and prior."""
+        return SimpleTarget(self.data(patterns), self.model, self.prior_rate)
 
     def log_topology_prior(self, n_taxa: int) -> float:
         return -(log_n_rooted(n_taxa) if self.rooted else log_n_unrooted(n_taxa))

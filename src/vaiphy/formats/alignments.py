@@ -11,9 +11,9 @@ from vaiphy.alignment import Alignment, AlignmentError
 from vaiphy.alphabets import DNA, Alphabet, alphabet_named
 from vaiphy.formats import fasta, nexus_data, phylip
 from vaiphy.formats.files import read_hashed
-from vaiphy.formats.matrix import assemble
 from vaiphy.formats.nexus_blocks import is_nexus
 from vaiphy.formats.objects import from_object
+from vaiphy.formats.validation import assemble
 
 #: What may be given as a format; the variants of PHYLIP are told apart by trying unless one is named.
 FORMATS = ("fasta", "phylip", "nexus", "phylip-relaxed", "phylip-strict", "phylip-interleaved", "phylip-sequential")
@@ -59,7 +59,7 @@ def read_alignment(
         return datasets.load(name)
     if re.fullmatch(r"DS[0-9]+", name, re.IGNORECASE) and not Path(name).exists():
         known = ", ".join(datasets.DATASETS)
-        raise AlignmentError(f"{name}: there is neither such a file nor such an embedded data set (there are {known})")
+        raise AlignmentError(f"{name}: there is no such file, and no embedded data set of that name (there are {known})")
     text, digest = read_hashed(name, AlignmentError)
     return replace(parse_alignment(text, _source(name), format, matchchar, missing, seqtype), sha256=digest)
 
@@ -110,7 +110,7 @@ def write_alignment(alignment: Alignment, format: str = "fasta") -> str:
     if format not in writers:
         raise AlignmentError(f"cannot write the format {format!r}; there are {', '.join(writers)}, nexus")
     if polymorphic := next((taxon for taxon, row in zip(alignment.taxa, rows) if "{" in row), None):
-        raise AlignmentError(f"taxon {polymorphic!r} has sets of states such as {{01}}; they can be written as nexus only")
+        raise AlignmentError(f"taxon {polymorphic!r} has sets of states such as {{01}}; only NEXUS can hold them")
     return writers[format](alignment.taxa, rows)
 
 
@@ -142,5 +142,5 @@ def _symbol(symbol: str | None, what: str, alphabet: Alphabet) -> str:
     if len(symbol) != 1 or not symbol.isascii() or not symbol.isprintable() or symbol == " ":
         raise AlignmentError(f"{what}: {symbol!r} is not one printable character")
     if alphabet.codes.get(symbol.upper(), alphabet.everything) != alphabet.everything:
-        raise AlignmentError(f"{what}: {symbol!r} is a {alphabet.noun}")
+        raise AlignmentError(f"{what}: {symbol!r} is {alphabet.noun}")
     return symbol

@@ -1,7 +1,7 @@
 """Samples as BEAST writes them: NEXUS trees with states, and a log of columns for Tracer.
 
 BEAST's programs want rooted binary trees, ours are unrooted: the root is put in the middle of the branch to one taxon. Clades of
-such trees are splits of ours, so TreeAnnotator's posterior probabilities are split supports; heights are no times.
+such trees are splits of ours, so TreeAnnotator's posterior probabilities are split supports; heights are not times.
 """
 
 from collections.abc import Mapping, Sequence

@@ -12,6 +12,7 @@ from math import isfinite
 import numpy as np
 
 from vaiphy.formats.names import turning
+from vaiphy.formats.newick_text import NUMBER, nested, quoted, write
 from vaiphy.formats.nexus_blocks import pieces, unquoted
 from vaiphy.trees.tree import Tree, TreeError
 
@@ -25,9 +26,9 @@ _TOKEN = re.compile(
     r"|(\S)"
 )
 _LEADING = re.compile(_COMMENTS)
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?")
-_SPECIAL = re.compile(r"[\s()\[\]{}:;,'\"=]")
 _UNPLACED = -2
+
+__all__ = ["Names", "nested", "quoted", "read", "read_trees", "write"]
 
 
 class Names:
@@ -38,7 +39,7 @@ class Names:
         if repeated := [taxon for taxon, times in Counter(self.taxa).items() if times > 1]:
             raise TreeError(f"taxon {repeated[0]!r} occurs twice")
         if strange := next((taxon for taxon in self.taxa if turning(taxon)), ""):
-            raise TreeError(f"taxon {strange!r}: {turning(strange)} turns the text behind it around; rename the taxon")
+            raise TreeError(f"taxon {strange!r}: {turning(strange)} reverses the text that follows it; rename the taxon")
         if "" in self.taxa:
             raise TreeError("a leaf without a name")
         # Later entries win: exact names over other spellings, and the table of the file over both.
@@ -85,60 +86,6 @@ def read_trees(text: str, taxa: Sequence[str] | None = None) -> list[Tree]:
             raise TreeError(*(f"{place}: {problem}" for problem in error.problems)) from None
         names = names or Names(trees[0].taxa)
     return trees
-
-
-def write(
-    tree: Tree,
-    lengths: bool = True,
-    support: bool = True,
-    labels: bool = True,
-    comments: bool = True,
-    digits: int | None = None,
-    names: Sequence[str] | None = None,
-) -> str:
-    """A tree as a Newick string with its `;`.
-
-    Lengths and support have `digits` significant digits (None: as many as it takes to read back the same number). An
-    internal vertex has its label or else its support behind its parenthesis; if it has both, the support becomes an
-    annotation `[&support=...]`. `names` replaces the names of the taxa (numbers of a TRANSLATE table) and is written
-    as it is; all other names are quoted where they must be. A tree whose root is a leaf is written from the vertex next
-    to it, as other programs expect.
-    """
-    if tree.root < tree.n_taxa and tree.n_vertices > 2 and len(tree.children[tree.root]) == 1:
-        tree = tree.rerooted(tree.children[tree.root][0])
-    shown = list(names) if names is not None else [quoted(taxon) for taxon in tree.taxa]
-    text: list[str] = []
-    length = tree.length.tolist()
-    for vertex in range(tree.n_vertices):
-        name = shown[vertex] if vertex < tree.n_taxa else _inner_name(tree, vertex, labels, support, digits)
-        note = f"[{tree.comments[vertex]}]" if comments and tree.comments is not None and tree.comments[vertex] else ""
-        has_length = lengths and vertex != tree.root and length[vertex] == length[vertex]
-        branch = f":{_number(length[vertex], digits)}" if has_length else ""
-        text.append(f"{name}{note}{branch}")
-    return nested(tree, text)
-
-
-def nested(tree: Tree, text: Sequence[str]) -> str:
-    """Newick of a tree from what stands at each vertex (behind its parenthesis, if it has one), in linear time."""
-    pieces: list[str] = []
-    stack: list[tuple[int, str]] = [(tree.root, "")]  # a vertex to enter, or (-1, what stands behind its children)
-    while stack:
-        vertex, mark = stack.pop()
-        pieces.append(mark)
-        if vertex < 0:
-            continue
-        if below := tree.children[vertex]:
-            pieces.append("(")
-            stack.append((-1, ")" + text[vertex]))
-            stack += [(child, "," if k else "") for k, child in reversed(list(enumerate(below)))]
-        else:
-            pieces.append(text[vertex])
-    return "".join(pieces) + ";"
-
-
-def quoted(name: str) -> str:
-    """A name as it must stand in Newick or NEXUS: in quotes if it is empty or has white space or punctuation."""
-    return "'" + name.replace("'", "''") + "'" if not name or _SPECIAL.search(name) else name
 
 
 def _tokens(text: str) -> list[tuple[str, ...]]:
@@ -220,7 +167,7 @@ def _finish(names: Names, parent: list[int], length: list[float], words: dict[in
         return Tree(names.taxa, above, lengths)
     support, labels = np.full(len(above), np.nan), [""] * len(above)
     for vertex, word in words.items():
-        if _NUMBER.fullmatch(word) and isfinite(float(word)):
+        if NUMBER.fullmatch(word) and isfinite(float(word)):
             support[vertex] = float(word)
         else:
             labels[vertex] = unquoted(word)
@@ -285,18 +232,3 @@ def _where(character: str, text: str) -> str:
             excerpt = text[max(0, found.start() - 12) : found.start() + 12]
             return f"unexpected {character!r} at character {found.start() + 1}, in {excerpt!r}"
     return f"unexpected {character!r}"
-
-
-def _inner_name(tree: Tree, vertex: int, labels: bool, support: bool, digits: int | None) -> str:
-    label = tree.labels[vertex] if labels and tree.labels is not None else ""
-    value = float(tree.support[vertex]) if support and tree.support is not None else float("nan")
-    percentage = "" if value != value else _number(value, digits)
-    if not label:
-        return percentage
-    # A label that reads as a number would come back as support.
-    name = f"'{label}'" if _NUMBER.fullmatch(label) else quoted(label)
-    return f"{name}[&support={percentage}]" if percentage else name
-
-
-def _number(value: float, digits: int | None) -> str:
-    return repr(value) if digits is None else f"{value:.{digits}g}"

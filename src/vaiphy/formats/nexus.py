@@ -147,5 +147,5 @@ def _table(command: Command) -> dict[str, str]:
         if position < len(text) and text[position] == ",":
             position += 1
         elif position < len(text):
-            raise TreeError(f"line {command.line}: a comma is missing in the TRANSLATE table behind {pair[2]}")
+            raise TreeError(f"line {command.line}: a comma is missing in the TRANSLATE table after {pair[2]}")
     return table

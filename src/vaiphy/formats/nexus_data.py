@@ -123,6 +123,10 @@ def _symbols(command: Command, settings: dict[str, str], matrix: Matrix) -> None
         known = ", ".join(DATATYPES)
         matrix.problems.append((command.line, f"DATATYPE={kind} is not read; VaiPhy reads {known}"))
     matrix.seqtype = matrix.seqtype or DATATYPES.get(kind, "")
+    states = settings.get("symbols", "").split()
+    if len(states) > 1 and min(map(len, states)) > 1:
+        message = f"FORMAT SYMBOLS: states of several characters such as '{states[0]}' are not read; write each as one character"
+        matrix.problems.append((command.line, message))
     for key in _UNSUPPORTED:
         if settings.get(key, "no").lower() != "no":
             matrix.problems.append((command.line, f"FORMAT {key.upper()} is not supported; write the matrix without it"))

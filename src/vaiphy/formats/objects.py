@@ -7,14 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from vaiphy.alignment import Alignment, AlignmentError
-from vaiphy.formats.matrix import Matrix, Record, assemble
+from vaiphy.formats.matrix import Matrix, Record
+from vaiphy.formats.validation import assemble
 
 Rows = Iterable[tuple[Any, Any]]
-
-
-def is_object(thing: object) -> bool:
-    """Whether this is an alignment of a library that we know."""
-    return _reader(thing) is not None
 
 
 def from_object(thing: object, missing: str = "", matchchar: str = "", seqtype: str = "") -> Alignment:

@@ -119,7 +119,7 @@ def _raxml(text: str) -> tuple[list[Draft], list[tuple[int, str]]]:
             continue
         found = _LINE.fullmatch(line)
         if found is None:
-            problems.append((number, f"'{line.strip()}' is no part; write MODEL, name = 1-300, 401-500\\3"))
+            problems.append((number, f"'{line.strip()}' is not a part; write MODEL, name = 1-300, 401-500\\3"))
         else:
             draft = draft_of(found["name"].strip("'\""), found["model"], found["sites"], number)
             drafts.append(draft)
@@ -184,7 +184,7 @@ def _content_problems(draft: Draft, sites: NDArray[np.int64], alignment: Alignme
         kinds = ", ".join(f"{a.name} {start + 1}-{stop}" for start, stop, a in blocks_of(alignment))
         return [*problems, f"its sites are of different kinds ({kinds}); make parts of one kind each"]
     if draft.kind and not _same_kind(draft.kind, alphabet):
-        problems.append(f"it is said to be {draft.kind}, the alignment has {alphabet.kind} there")
+        problems.append(f"the partition says {draft.kind}, but the alignment has {alphabet.kind} there")
     if draft.model:
         try:
             parse(draft.model, alphabet)

@@ -9,8 +9,9 @@ import string
 from itertools import product
 
 from vaiphy.alphabets import DNA
-from vaiphy.formats.matrix import Matrix, Problem, Splitter, interleaved, problems_of, sequential
+from vaiphy.formats.matrix import Matrix, Problem, Splitter, interleaved, sequential
 from vaiphy.formats.names import unbroken_names
+from vaiphy.formats.validation import problems_of
 
 NAMES = ("relaxed", "strict")
 LAYOUTS = ("interleaved", "sequential")

@@ -113,6 +113,6 @@ def _wrong(token: str, first: int, last: int, step: int, n_sites: int) -> str:
 
 def _unknown(token: str, charsets: Mapping[str, str]) -> str:
     if re.fullmatch(r"[\d.\-\\/]+", token):
-        return f"'{token}' is no range of sites; write 1-300, 5 or 1-300\\3"
+        return f"'{token}' is not a range of sites; write 1-300, 5 or 1-300\\3"
     known = ", ".join(list(charsets)[:8])
     return f"there is no charset '{token}'" + (f"; there are {known}" if known else "")

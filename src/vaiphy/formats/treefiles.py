@@ -1,4 +1,4 @@
-"""Tree samples from files: anybody's, with burn-in and weights; one replicate a file."""
+"""Tree samples from files: anybody's, with burn-in and weights; one run a file."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Draws for ArviZ: chain = replicate, draws of equal weight; the importance weights they come from are in `sample_stats`.
+"""Draws for ArviZ: chain = run, draws of equal weight; the importance weights they come from are in `sample_stats`.
 
 ArviZ up to 0.23 takes an `InferenceData`, from 1.0 on an `xarray.DataTree`.
 """
@@ -20,7 +20,7 @@ def convert(sample: TreeSample, n_draws: int, columns: Callable[[TreeSample], Co
     """`columns` gives the quantities of each tree of a sample; `about` becomes the attributes of both groups.
 
     Group `posterior`: tree length and parameters. Group `sample_stats`: log-likelihood, log-prior and their sum `lp`; the
-    `log_weight` that each tree had in its replicate; the effective sample size `ess` of each replicate.
+    `log_weight` that each tree had in its run; the effective sample size `ess` of each run.
     """
     arviz, xarray = library("arviz", "arviz"), library("xarray", "xarray")
     drawn, ess = [], []

@@ -24,7 +24,7 @@ def split_columns(table: SplitTable, minimum: float = MIN_SUPPORT) -> dict[str, 
     columns: dict[str, list[Any]] = {
         "split": ["" if huge else results.split_pattern(table.splits[i], n) for i in rows],
         "support": [float(table.support[i]) for i in rows],
-        "sd_between_replicates": [float(table.deviation[i]) for i in rows],
+        "sd_between_runs": [float(table.deviation[i]) for i in rows],
     }
     for key in ("mean", "median", "lower", "upper", "hpd_lower", "hpd_upper"):
         columns[f"length_{key}"] = [float(getattr(table, key)[i]) for i in rows]

@@ -64,13 +64,6 @@ def topology_hashes(children, keys, out):
         out[t] = total
 
 
-@kernel
-def clade_hashes(children, keys, out):
-    """out[t, v]: clade hash of each vertex of each tree."""
-    for t in range(children.shape[0]):
-        fill_clades(children[t], keys, out[t])
-
-
 @inlined
 def fill_neighbours(children, lengths, neighbour, span):
     """Adjacency: neighbour[v, :] (leaves use slot 0 only) and the lengths of those branches in `span`."""
@@ -149,8 +142,8 @@ def replace_neighbour(neighbour, span, v, old, new, length):
 
 
 @inlined
-def move_subtree(neighbour, span, a, w, p, q, new):
-    """Cut the part behind a off at w, close the gap, and hang it into the branch p-q; new: lengths of a-w, w-p and w-q."""
+def other_two(neighbour, span, w, a):
+    """The neighbours of w besides a, each with the length of its branch."""
     x = -1
     y = -1
     bx = 0.0
@@ -162,6 +155,13 @@ def move_subtree(neighbour, span, a, w, p, q, new):
                 x, bx = c, span[w, side]
             else:
                 y, by = c, span[w, side]
+    return x, bx, y, by
+
+
+@inlined
+def move_subtree(neighbour, span, a, w, p, q, new):
+    """Cut the part behind a off at w, close the gap, and hang it into the branch p-q; new: lengths of a-w, w-p and w-q."""
+    x, bx, y, by = other_two(neighbour, span, w, a)
     replace_neighbour(neighbour, span, x, w, y, bx + by)
     replace_neighbour(neighbour, span, y, w, x, bx + by)
     replace_neighbour(neighbour, span, p, q, w, new[1])

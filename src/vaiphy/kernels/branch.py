@@ -37,6 +37,59 @@ def log_values(values, counts, begin, width):
 
 
 @inlined
+def values_at(rows, n, exponents, length, value):
+    """value[p] = t_0[p] + sum_j t_j[p] exp(-mu_j length); `rows` are the table's rows, three of them read at a time."""
+    n_terms = exponents.shape[0]
+    first = 1 + (n_terms - 1) % 3
+    fixed, row = rows[:n], rows[n : 2 * n]
+    keep = np.exp(-exponents[0] * length)
+    for p in range(n):
+        value[p] = fixed[p] + keep * row[p]
+    for j in range(1, first):
+        keep, row = np.exp(-exponents[j] * length), rows[(j + 1) * n : (j + 2) * n]
+        for p in range(n):
+            value[p] += keep * row[p]
+    for j in range(first, n_terms, 3):
+        x, y, z = rows[(j + 1) * n : (j + 2) * n], rows[(j + 2) * n : (j + 3) * n], rows[(j + 3) * n : (j + 4) * n]
+        a, b, c = np.exp(-exponents[j] * length), np.exp(-exponents[j + 1] * length), np.exp(-exponents[j + 2] * length)
+        for p in range(n):
+            value[p] += (a * x[p] + b * y[p]) + c * z[p]
+
+
+@inlined
+def derivatives_at(rows, n, exponents, length, value, one, two):
+    """As `values_at`, with the first and second derivative in the length."""
+    n_terms = exponents.shape[0]
+    first = 1 + (n_terms - 1) % 3
+    fixed, row = rows[:n], rows[n : 2 * n]
+    mu = exponents[0]
+    keep = np.exp(-mu * length)
+    for p in range(n):
+        moving = keep * row[p]
+        value[p] = fixed[p] + moving
+        one[p] = -mu * moving
+        two[p] = mu * mu * moving
+    for j in range(1, first):
+        mu, row = exponents[j], rows[(j + 1) * n : (j + 2) * n]
+        keep = np.exp(-mu * length)
+        for p in range(n):
+            moving = keep * row[p]
+            value[p] += moving
+            one[p] -= mu * moving
+            two[p] += mu * mu * moving
+    for j in range(first, n_terms, 3):
+        x, y, z = rows[(j + 1) * n : (j + 2) * n], rows[(j + 2) * n : (j + 3) * n], rows[(j + 3) * n : (j + 4) * n]
+        m0, m1, m2 = exponents[j], exponents[j + 1], exponents[j + 2]
+        a, b, c = np.exp(-m0 * length), np.exp(-m1 * length), np.exp(-m2 * length)
+        for p in range(n):
+            u, v, w = a * x[p], b * y[p], c * z[p]
+            value[p] += (u + v) + w
+            u, v, w = m0 * u, m1 * v, m2 * w
+            one[p] -= (u + v) + w
+            two[p] += (m0 * u + m1 * v) + m2 * w
+
+
+@inlined
 def score(data, table, exponents, length, work):
     """Log-likelihood at a length of the branch, up to the scale of the partials that the table was made from."""
     total = 0.0
@@ -44,16 +97,8 @@ def score(data, table, exponents, length, work):
         n_patterns = data.layout[PATTERNS, k]
         at, term = data.layout[TABLE_AT, k], data.layout[TERM_AT, k]
         n_terms = data.layout[TERM_AT, k + 1] - term
-        value, constant_row = work[0, :n_patterns], table[at : at + n_patterns]
-        row = table[at + n_patterns : at + 2 * n_patterns]
-        keep = np.exp(-exponents[term] * length)
-        for p in range(n_patterns):
-            value[p] = constant_row[p] + keep * row[p]
-        for j in range(1, n_terms):
-            keep = np.exp(-exponents[term + j] * length)
-            row = table[at + (j + 1) * n_patterns : at + (j + 2) * n_patterns]
-            for p in range(n_patterns):
-                value[p] += keep * row[p]
+        value = work[0, :n_patterns]
+        values_at(table[at : at + (n_terms + 1) * n_patterns], n_patterns, exponents[term : term + n_terms], length, value)
         total += log_values(value, data.counts, data.layout[COUNT_AT, k], n_patterns)
         if data.ascertained[k] > 0.0:
             constant = 0.0
@@ -73,8 +118,8 @@ def slopes(data, table, exponents, length, work):
         at, term, begin = data.layout[TABLE_AT, k], data.layout[TERM_AT, k], data.layout[COUNT_AT, k]
         n_terms = data.layout[TERM_AT, k + 1] - term
         count = data.counts[begin : begin + n_patterns]
-        fixed, row = table[at : at + n_patterns], table[at + n_patterns : at + 2 * n_patterns]
         if n_terms == 1 and data.ascertained[k] == 0.0:
+            fixed, row = table[at : at + n_patterns], table[at + n_patterns : at + 2 * n_patterns]
             mu = exponents[term]
             keep = np.exp(-mu * length)
             one = 0.0
@@ -88,20 +133,10 @@ def slopes(data, table, exponents, length, work):
             second += mu * mu * two
             continue
         value, one_row, two_row = work[0, :n_patterns], work[1, :n_patterns], work[2, :n_patterns]
-        for p in range(n_patterns):  # not `value[:] = fixed`: the check of shapes takes a second to compile
-            value[p] = fixed[p]
-            one_row[p] = 0.0
-            two_row[p] = 0.0
-        for j in range(n_terms):
-            mu = exponents[term + j]
-            keep = np.exp(-mu * length)
-            keep1 = -mu * keep
-            keep2 = mu * mu * keep
-            row = table[at + (j + 1) * n_patterns : at + (j + 2) * n_patterns]
-            for p in range(n_patterns):
-                value[p] += keep * row[p]
-                one_row[p] += keep1 * row[p]
-                two_row[p] += keep2 * row[p]
+        derivatives_at(
+            table[at : at + (n_terms + 1) * n_patterns], n_patterns, exponents[term : term + n_terms], length,
+            value, one_row, two_row,
+        )  # fmt: skip
         for p in range(n_patterns):
             inverse = 1.0 / max(value[p], TINIEST)
             r = one_row[p] * inverse
@@ -150,7 +185,7 @@ def fit_gamma(data, table, exponents, beta, a, rate, power, rest, start, work):
         step = min(max(step, -2.0), 2.0)
         shape = max(-curvature, 0.2)
         b = min(max(b * np.exp(step), 1e-8), 1e4)
-        if abs(step) < 0.1:
+        if abs(step) < 0.25:
             break
     return b, shape
 

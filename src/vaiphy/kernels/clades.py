@@ -3,7 +3,8 @@
 Trees are rooted at taxon 0. Each clade is split in two given its context, the clade that it is part of (so by subsplits); where
 the context was seldom seen, given the clade alone; and with a small probability, or if the clade was never seen, as in a tree
 drawn uniformly. So every tree has positive density, and an empty table is the uniform prior on topologies. Each branch's length
-has a Gamma of its context, or of its clade, or of branches in general.
+has a Gamma of its context, or of its clade, or of branches in general. Where splits are required (`constraints`), all of this is
+about the trees that have them; `size` is then each clade's standing.
 
 Clades are known by 64-bit identities: the exclusive-or of their taxa's random keys (`binary.taxon_keys`, key 0 for taxon 0).
 """
@@ -13,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vaiphy.kernels.binary import mix
-from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH, log_gamma
+from vaiphy.kernels.branch import log_gamma
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.constraints import Rules, log_uniform, name_standings, united
+from vaiphy.kernels.rooted import NONE, fill_parents, fill_postorder, name_clades
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
-NONE = np.uint64(0)
 
 
 class Clades(NamedTuple):
@@ -26,7 +28,7 @@ class Clades(NamedTuple):
     Splits: the log-probability of a split of a clade, and of a split in a context (a clade and the clade it is part of).
     Places, for clades and contexts alike: shape and rate of the Gamma of the branch (shape 0: unknown), and the log-probability
     that the split is none of those seen there (1: never split). `numbers`: shape and rate of inner branches of unknown clades,
-    the same for outer ones.
+    the same for outer ones. `rules`: splits that are required, or forbidden (which the distribution knows nothing of).
     """
 
     split_key: Any  # (size,) uint64
@@ -35,15 +37,7 @@ class Clades(NamedTuple):
     place_value: Any  # (size, 3)
     log_trees: Any  # log number of rooted trees with k leaves
     numbers: Any  # (4,)
-
-
-class Draws(NamedTuple):
-    """What drawing needs besides: the splits seen at each place, as ranges of `child` (taxa of one part) and `cumulative`."""
-
-    first: Any  # (places,) int64
-    last: Any
-    child: Any  # (n_splits, words) uint64
-    cumulative: Any  # (n_splits,)
+    rules: Rules
 
 
 @inlined
@@ -90,8 +84,11 @@ def joint_identity(context, split):
 @inlined
 def log_split(law, parent, a, b, size_a, size_b):
     """Log-probability that the clade made of a and b, itself a part of `parent`, is split into these two."""
-    if size_a + size_b == 2:
-        return 0.0
+    if law.rules.blocks.shape[0] == 0:
+        if size_a + size_b == 2:
+            return 0.0
+    elif united(law.rules, size_a, size_b) < 0:
+        return -np.inf
     split, context = split_identity(a, b), context_identity(a ^ b, parent)
     at = find(law.split_key, joint_identity(context, split))
     if at >= 0:
@@ -103,7 +100,7 @@ def log_split(law, parent, a, b, size_a, size_b):
     at = find(law.split_key, split)
     if at >= 0:
         return total + law.split_value[at]
-    total += law.log_trees[size_a] + law.log_trees[size_b] - law.log_trees[size_a + size_b]
+    total += log_uniform(law.rules, law.log_trees, size_a, size_b)
     place = find(law.place_key, a ^ b)
     if place >= 0 and law.place_value[place, 2] <= 0.0:
         total += law.place_value[place, 2]
@@ -141,50 +138,6 @@ def split_term(v, whole, children, clade, size, law):
 
 
 @inlined
-def fill_postorder(children, top, order):
-    """Internal vertices below and at `top`, children before parents; returns how many."""
-    n = children.shape[0] + 2
-    order[0] = top
-    found = 1
-    reading = 0
-    while reading < found:
-        v = order[reading]
-        reading += 1
-        for side in range(2):
-            c = children[v - n, side]
-            if c >= n:
-                order[found] = c
-                found += 1
-    for i in range(found // 2):
-        order[i], order[found - 1 - i] = order[found - 1 - i], order[i]
-    return found
-
-
-@inlined
-def name_clades(children, order, keys, clade, size):
-    """clade[v] and size[v] of every vertex; `order` is a postorder of the internal ones."""
-    n = children.shape[0] + 2
-    for v in range(n):
-        clade[v] = keys[v]
-        size[v] = 1
-    for i in range(n - 2):
-        v = order[i]
-        a, b = children[v - n, 0], children[v - n, 1]
-        clade[v] = clade[a] ^ clade[b]
-        size[v] = size[a] + size[b]
-
-
-@inlined
-def fill_parents(children, top, parent):
-    """parent[v] of every vertex; taxon 0 for the top."""
-    n = children.shape[0] + 2
-    for k in range(n - 2):
-        parent[children[k, 0]] = n + k
-        parent[children[k, 1]] = n + k
-    parent[top] = 0
-
-
-@inlined
 def log_density_of(law, children, parent, lengths, top, clade, size):
     """Log-density of a tree whose clades are named."""
     n = children.shape[0] + 2
@@ -207,132 +160,18 @@ def log_densities(law, keys, children, lengths, tops, out):
     for i in range(children.shape[0]):
         fill_postorder(children[i], tops[i], order)
         fill_parents(children[i], tops[i], parent)
-        name_clades(children[i], order, keys, clade, size)
+        name_clades(children[i], order, keys, clade)
+        name_standings(children[i], order, law.rules, size)
         out[i] = log_density_of(law, children[i], parent, lengths[i], tops[i], clade, size)
 
 
-@inlined
-def uniform_part(members, size, log_trees, rng):
-    """Cut `members` (shuffled in place) as in a uniform tree: returns how many of them, from the first on, are one part."""
-    # The number of ordered cuts into i and size - i is binomial * trees * trees.
-    u = rng.random()
-    total = 0.0
-    part = size - 1
-    log_choose = 0.0
-    for i in range(1, size):
-        log_choose += np.log((size - i + 1.0) / i)
-        total += np.exp(log_choose + log_trees[i] + log_trees[size - i] - log_trees[size]) * 0.5
-        if u < total:
-            part = i
-            break
-    for i in range(part):
-        j = i + np.int64(rng.random() * (size - i))
-        members[i], members[j] = members[j], members[i]
-    return part
-
-
-@inlined
-def chosen_split(draws, place, rng):
-    """One of the splits seen at a place, by its probability there."""
-    u = rng.random()
-    s, t = draws.first[place], draws.last[place] - 1
-    while s < t:
-        middle = (s + t) // 2
-        if draws.cumulative[middle] > u:
-            t = middle
-        else:
-            s = middle + 1
-    return s
-
-
-@inlined
-def cut_by(child, s, members, other):
-    """Put the members of split s first; returns how many they are."""
-    part = 0
-    rest = 0
-    for j in range(members.shape[0]):
-        taxon = members[j]
-        if (child[s, taxon >> 6] >> np.uint64(taxon & 63)) & np.uint64(1):
-            members[part] = taxon
-            part += 1
-        else:
-            other[rest] = taxon
-            rest += 1
-    for j in range(rest):
-        members[part + j] = other[j]
-    return part
-
-
-@inlined
-def draw_split(law, draws, clade, parent, members, other, rng):
-    """Cut a clade in two: by its context, else by the clade alone, else as in a uniform tree."""
-    place = find(law.place_key, context_identity(clade, parent))
-    if place >= 0 and law.place_value[place, 2] <= 0.0 and rng.random() >= np.exp(law.place_value[place, 2]):
-        return cut_by(draws.child, chosen_split(draws, place, rng), members, other)
-    place = find(law.place_key, clade)
-    if place >= 0 and law.place_value[place, 2] <= 0.0 and rng.random() >= np.exp(law.place_value[place, 2]):
-        return cut_by(draws.child, chosen_split(draws, place, rng), members, other)
-    return uniform_part(members, members.shape[0], law.log_trees, rng)
-
-
 @kernel
-def sample(law, draws, keys, rng, children, lengths, tops):
-    """Draw trees; internal vertices are numbered parents first, the top being vertex n."""
-    n = children.shape[1] + 2
-    # Vertices waiting to be split: their taxa as ranges of `members`, and the clade they are part of.
-    begin = np.empty(2 * n, dtype=np.int64)
-    end = np.empty(2 * n, dtype=np.int64)
-    whole = np.empty(2 * n, dtype=np.uint64)
-    members = np.empty(n, dtype=np.int64)
-    other = np.empty(n, dtype=np.int64)
-    for i in range(children.shape[0]):
-        for t in range(1, n):
-            members[t - 1] = t
-        begin[n], end[n], whole[n] = 0, n - 1, NONE
-        tops[i] = n
-        lengths[i, 0] = 0.0
-        next_vertex = n + 1
-        v = n
-        while v < next_vertex:
-            low, high = begin[v], end[v]
-            clade = NONE
-            for j in range(low, high):
-                clade ^= keys[members[j]]
-            shape, rate = length_gamma(law, clade, whole[v], v == n)
-            lengths[i, v] = draw_gamma(rng, shape, rate)
-            part = 1
-            if high - low > 2:
-                part = draw_split(law, draws, clade, whole[v], members[low:high], other, rng)
-            for side in range(2):
-                first = low if side == 0 else low + part
-                last = low + part if side == 0 else high
-                if last - first == 1:
-                    taxon = members[first]
-                    children[i, v - n, side] = taxon
-                    shape, rate = length_gamma(law, keys[taxon], clade, True)
-                    lengths[i, taxon] = draw_gamma(rng, shape, rate)
-                else:
-                    children[i, v - n, side] = next_vertex
-                    begin[next_vertex], end[next_vertex], whole[next_vertex] = first, last, clade
-                    next_vertex += 1
-            v += 1
-
-
-@inlined
-def draw_gamma(rng, shape, rate):
-    while True:
-        value = rng.standard_gamma(shape) / rate
-        if MIN_LENGTH <= value <= MAX_LENGTH:
-            return value
-
-
-@kernel
-def describe(children, tops, keys, split_key, child_set, sizes, clade_key, context_key):
+def describe(children, tops, keys, rules, log_trees, split_key, child_set, uniform, clade_key, context_key):
     """Splits, clades and contexts of each tree.
 
     split_key (t, n-2): identity of the split of each internal vertex; child_set (t, n-2, words): taxa of the child that has its
-    first taxon; sizes (t, n-2): taxa below each internal vertex; clade_key, context_key (t, 2n-2): identities of the clade below
-    each vertex, alone and as part of its parent's.
+    first taxon; uniform (t, n-2): log-probability of the split in a tree drawn uniformly; clade_key, context_key (t, 2n-2):
+    identities of the clade below each vertex, alone and as part of its parent's.
     """
     n = children.shape[1] + 2
     words = child_set.shape[2]
@@ -345,7 +184,8 @@ def describe(children, tops, keys, split_key, child_set, sizes, clade_key, conte
         least[v] = v
     for i in range(children.shape[0]):
         fill_postorder(children[i], tops[i], order)
-        name_clades(children[i], order, keys, clade_key[i], size)
+        name_clades(children[i], order, keys, clade_key[i])
+        name_standings(children[i], order, rules, size)
         for j in range(n - 2):
             v = order[j]
             a, b = children[i, v - n, 0], children[i, v - n, 1]
@@ -356,7 +196,7 @@ def describe(children, tops, keys, split_key, child_set, sizes, clade_key, conte
                 bits[v, w] = bits[a, w] | bits[b, w]
                 child_set[i, v - n, w] = bits[a, w]
             split_key[i, v - n] = split_identity(clade_key[i, a], clade_key[i, b])
-            sizes[i, v - n] = size[v]
+            uniform[i, v - n] = log_uniform(rules, log_trees, size[a], size[b])
             context_key[i, a] = context_identity(clade_key[i, a], clade_key[i, v])
             context_key[i, b] = context_identity(clade_key[i, b], clade_key[i, v])
         context_key[i, 0] = NONE
@@ -368,78 +208,3 @@ def joint_identities(context, split, out):
     """out[i]: identity of a split in a context."""
     for i in range(out.shape[0]):
         out[i] = joint_identity(context[i], split[i])
-
-
-@kernel
-def renumber(children, lengths, tops, out_children, out_lengths):
-    """Trees in "binary arrays" (`binary`): vertices in a postorder that the topology alone decides, the top being the last.
-
-    Children are ordered by their least taxon, so that trees of one topology come out numbered alike.
-    """
-    n = children.shape[1] + 2
-    order = np.empty(n - 2, dtype=np.int64)
-    least = np.empty(2 * n - 2, dtype=np.int64)
-    name = np.empty(2 * n - 2, dtype=np.int64)
-    stack = np.empty(2 * n, dtype=np.int64)
-    for v in range(n):
-        least[v] = v
-        name[v] = v
-    for i in range(children.shape[0]):
-        fill_postorder(children[i], tops[i], order)
-        for j in range(n - 2):
-            v = order[j]
-            least[v] = min(least[children[i, v - n, 0]], least[children[i, v - n, 1]])
-        # Depth first, the child with the least taxon first; vertices are named as they are found, the last name first.
-        stack[0] = tops[i]
-        depth = 1
-        next_name = 2 * n - 3
-        while depth > 0:
-            depth -= 1
-            v = stack[depth]
-            name[v] = next_name
-            next_name -= 1
-            a, b = children[i, v - n, 0], children[i, v - n, 1]
-            if least[a] > least[b]:
-                a, b = b, a
-            if a >= n:
-                stack[depth] = a
-                depth += 1
-            if b >= n:
-                stack[depth] = b
-                depth += 1
-        out_lengths[i, 0] = 0.0
-        for v in range(1, n):
-            out_lengths[i, v] = lengths[i, v]
-        for v in range(n, 2 * n - 2):
-            a, b = children[i, v - n, 0], children[i, v - n, 1]
-            if least[a] > least[b]:
-                a, b = b, a
-            out_children[i, name[v] - n, 0] = name[a]
-            out_children[i, name[v] - n, 1] = name[b]
-            out_lengths[i, name[v]] = lengths[i, v]
-
-
-@kernel
-def vertex_identities(children, tops, keys, out):
-    """out[t, v]: identity of the clade below each vertex of trees in any numbering."""
-    n = children.shape[1] + 2
-    order = np.empty(n - 2, dtype=np.int64)
-    size = np.empty(2 * n - 2, dtype=np.int64)
-    for i in range(children.shape[0]):
-        fill_postorder(children[i], tops[i], order)
-        name_clades(children[i], order, keys, out[i], size)
-
-
-@kernel
-def topology_identities(children, keys, out):
-    """out[t]: identity of each topology in binary arrays."""
-    n = children.shape[1] + 2
-    clade = np.empty(2 * n - 2, dtype=np.uint64)
-    for t in range(children.shape[0]):
-        total = NONE
-        for v in range(n):
-            clade[v] = keys[v]
-        for k in range(n - 2):
-            clade[n + k] = clade[children[t, k, 0]] ^ clade[children[t, k, 1]]
-            total += mix(clade[n + k])
-        out[t] = total

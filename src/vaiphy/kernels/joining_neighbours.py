@@ -3,7 +3,24 @@
 import numpy as np
 
 from vaiphy.kernels.binary import fill_tree
-from vaiphy.kernels.compile import kernel
+from vaiphy.kernels.compile import inlined, kernel
+
+
+@inlined
+def next_pair(d, active, r, sums):
+    """Which two of the r active rows to join, by the neighbour-joining criterion; `sums` become their sums of distances."""
+    for i in range(r):
+        sums[i] = 0.0
+        for j in range(r):
+            sums[i] += d[active[i], active[j]]
+    best = np.inf
+    first, second = 0, 1
+    for i in range(r):
+        for j in range(i + 1, r):
+            value = (r - 2) * d[active[i], active[j]] - sums[i] - sums[j]
+            if value < best:
+                best, first, second = value, i, j
+    return first, second
 
 
 @kernel
@@ -20,17 +37,7 @@ def bionj(distances, children, lengths):
     sums = np.empty(n)
     r = n
     for new in range(n, 2 * n - 3):
-        for i in range(r):
-            sums[i] = 0.0
-            for j in range(r):
-                sums[i] += d[active[i], active[j]]
-        best = np.inf
-        first, second = 0, 1
-        for i in range(r):
-            for j in range(i + 1, r):
-                value = (r - 2) * d[active[i], active[j]] - sums[i] - sums[j]
-                if value < best:
-                    best, first, second = value, i, j
+        first, second = next_pair(d, active, r, sums)
         a, b = active[first], active[second]
         dab = d[a, b]
         length_a = 0.5 * (dab + (sums[first] - sums[second]) / (r - 2))

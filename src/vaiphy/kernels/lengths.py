@@ -170,6 +170,12 @@ def log_length_density(law, log_norm, length, prior_share, prior_rate):
     return value
 
 
+@inlined
+def draw_length(law, log_norm, rng):
+    """A branch length: `draw`, as a length."""
+    return -0.75 * np.log1p(-draw(law, log_norm, rng))
+
+
 @kernel
 def sample(laws, log_norms, rng, prior_share, prior_rate, lengths, log_density):
     """One branch length and its log-density for each distribution (E, 5)."""
@@ -177,7 +183,7 @@ def sample(laws, log_norms, rng, prior_share, prior_rate, lengths, log_density):
         if prior_share > 0.0 and rng.random() < prior_share:
             lengths[e] = -np.log1p(-rng.random()) / prior_rate
         else:
-            lengths[e] = -0.75 * np.log1p(-draw(laws[e], log_norms[e], rng))
+            lengths[e] = draw_length(laws[e], log_norms[e], rng)
         log_density[e] = log_length_density(laws[e], log_norms[e], lengths[e], prior_share, prior_rate)
 
 
@@ -208,7 +214,7 @@ def sample_trees(parents, laws, log_norms, rng, prior_share, prior_rate, lengths
             if prior_share > 0.0 and rng.random() < prior_share:
                 length = -np.log1p(-rng.random()) / prior_rate
             else:
-                length = -0.75 * np.log1p(-draw(law, log_norm, rng))
+                length = draw_length(law, log_norm, rng)
             lengths[t, vertex] = length
             total += log_length_density(law, log_norm, length, prior_share, prior_rate)
         log_density[t] = total

@@ -7,11 +7,11 @@ averaged with their posterior weights pattern by pattern. Trees are those of `pa
 
 import numpy as np
 
-from vaiphy.kernels.clades import fill_postorder
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.families import carry
 from vaiphy.kernels.layout import CATEGORIES, CATEGORY_AT, COUNT_AT, PATTERNS, ROW_AT, STATE_AT, STATES, TIP_AT
 from vaiphy.kernels.partials import fill_below, rescale, root_values, row_of
+from vaiphy.kernels.rooted import fill_postorder
 
 
 @kernel

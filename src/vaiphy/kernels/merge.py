@@ -1,8 +1,9 @@
-"""Merging subtrees under JC69: one pruning step, and what it says about the two new branches.
+"""Merging subtrees under an equal-input model: one pruning step, and what it says about the two new branches.
 
-Partials are float32 with mean one over the four states of every pattern (sum 4), so that the message through a branch is
-q + u*x with u = exp(-4b/3) and q = 1 - u; what was divided out is kept as one log-likelihood per subtree. The same holds
-for `outer`: the message that arrives at the upper end of a subtree from the rest of a guide tree.
+Partials are float32 with mean one over the four states of every pattern, by the frequencies `pi`, so that the message through a
+branch is q + u*x with u = exp(-beta b) and q = 1 - u (see `models.replacement`); what was divided out is kept as one
+log-likelihood per subtree. The same holds for `outer`: the message that arrives at the upper end of a subtree from the rest of
+a guide tree.
 
 As in `edges`, the likelihood of a pattern as a function of one branch alone is proportional to 1 + u*ratio. A Gamma density
 is fitted to a branch by matching the first two derivatives of the logarithm at the Gamma's own mean: no logarithms, and it
@@ -14,6 +15,7 @@ import math
 import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.frequencies import scale, total
 from vaiphy.kernels.logsum import weighted_log_sum
 
 SHORTEST, LONGEST = 1e-7, 20.0
@@ -22,19 +24,19 @@ FIT_STEPS = 8
 
 
 @inlined
-def join(pool, out, a, length_a, b, length_b, norm):
+def join(model, pool, out, a, length_a, b, length_b, norm):
     """pool[out] = messages of pool[a] and pool[b] multiplied and normalised; what was divided out goes to `norm`."""
-    ua = np.float32(math.exp(-4.0 / 3.0 * length_a))
-    qa = np.float32(-math.expm1(-4.0 / 3.0 * length_a))
-    ub = np.float32(math.exp(-4.0 / 3.0 * length_b))
-    qb = np.float32(-math.expm1(-4.0 / 3.0 * length_b))
-    quarter = np.float32(0.25)
+    ua = np.float32(math.exp(-model.beta * length_a))
+    qa = np.float32(-math.expm1(-model.beta * length_a))
+    ub = np.float32(math.exp(-model.beta * length_b))
+    qb = np.float32(-math.expm1(-model.beta * length_b))
+    quarter = np.float32(scale(model.weights))
     for p in range(pool.shape[2]):
         z0 = (qa + ua * pool[a, 0, p]) * (qb + ub * pool[b, 0, p])
         z1 = (qa + ua * pool[a, 1, p]) * (qb + ub * pool[b, 1, p])
         z2 = (qa + ua * pool[a, 2, p]) * (qb + ub * pool[b, 2, p])
         z3 = (qa + ua * pool[a, 3, p]) * (qb + ub * pool[b, 3, p])
-        mean = quarter * ((z0 + z1) + (z2 + z3))
+        mean = quarter * total(model.weights, z0, z1, z2, z3)
         inverse = np.float32(1.0) / mean if mean > np.float32(0.0) else np.float32(0.0)
         pool[out, 0, p] = z0 * inverse
         pool[out, 1, p] = z1 * inverse
@@ -44,58 +46,65 @@ def join(pool, out, a, length_a, b, length_b, norm):
 
 
 @kernel
-def merge_many(pool, counts, out, a, b, lengths, gain, norm):
+def merge_many(model, pool, counts, out, a, b, lengths, gain, norm):
     """Merge pool[a[k]] and pool[b[k]] into pool[out[k]]; gain[k] = log-likelihood of the new subtree minus its parts'."""
     for k in range(out.shape[0]):
-        join(pool, out[k], a[k], lengths[k, 0], b[k], lengths[k, 1], norm)
+        join(model, pool, out[k], a[k], lengths[k, 0], b[k], lengths[k, 1], norm)
         gain[k] = weighted_log_sum(norm, counts, 0, counts.shape[0])
 
 
 @kernel
-def agreement_many(pool, slots, outer, which, counts, gain, norm):
-    """gain[k] = sum_p counts * log(mean over states of pool[slots[k]] * outer[which[k]])."""
-    quarter = np.float32(0.25)
+def agreement_many(model, pool, slots, outer, which, counts, gain, norm):
+    """gain[k] = sum_p counts * log(mean over states, by pi, of pool[slots[k]] * outer[which[k]])."""
+    quarter = np.float32(scale(model.weights))
     for k in range(slots.shape[0]):
         a, o = slots[k], which[k]
         for p in range(pool.shape[2]):
-            norm[p] = quarter * (
-                (pool[a, 0, p] * outer[o, 0, p] + pool[a, 1, p] * outer[o, 1, p])
-                + (pool[a, 2, p] * outer[o, 2, p] + pool[a, 3, p] * outer[o, 3, p])
+            norm[p] = quarter * total(
+                model.weights,
+                pool[a, 0, p] * outer[o, 0, p],
+                pool[a, 1, p] * outer[o, 1, p],
+                pool[a, 2, p] * outer[o, 2, p],
+                pool[a, 3, p] * outer[o, 3, p],
             )
         gain[k] = weighted_log_sum(norm, counts, 0, counts.shape[0])
 
 
 @inlined
-def ratio_of_pair(ratio, pool, a, b):
+def ratio_of_pair(model, ratio, pool, a, b):
     """The ratio of the branch that joins subtrees a and b, nothing else attached to it."""
-    quarter, one = np.float32(0.25), np.float32(1.0)
+    quarter, one = np.float32(scale(model.weights)), np.float32(1.0)
     for p in range(ratio.shape[0]):
-        joint = (pool[a, 0, p] * pool[b, 0, p] + pool[a, 1, p] * pool[b, 1, p]) + (
-            pool[a, 2, p] * pool[b, 2, p] + pool[a, 3, p] * pool[b, 3, p]
+        joint = total(
+            model.weights,
+            pool[a, 0, p] * pool[b, 0, p],
+            pool[a, 1, p] * pool[b, 1, p],
+            pool[a, 2, p] * pool[b, 2, p],
+            pool[a, 3, p] * pool[b, 3, p],
         )
         ratio[p] = quarter * joint - one
 
 
 @inlined
-def ratio_in_star(ratio, pool, a, b, length_b, outer, o):
+def ratio_in_star(model, ratio, pool, a, b, length_b, outer, o):
     """The ratio of the branch of a where a, b (at a known length) and the outer message o meet."""
-    u = np.float32(math.exp(-4.0 / 3.0 * length_b))
-    q = np.float32(-math.expm1(-4.0 / 3.0 * length_b))
+    u = np.float32(math.exp(-model.beta * length_b))
+    q = np.float32(-math.expm1(-model.beta * length_b))
     one, zero = np.float32(1.0), np.float32(0.0)
     for p in range(ratio.shape[0]):
         m0 = (q + u * pool[b, 0, p]) * outer[o, 0, p]
         m1 = (q + u * pool[b, 1, p]) * outer[o, 1, p]
         m2 = (q + u * pool[b, 2, p]) * outer[o, 2, p]
         m3 = (q + u * pool[b, 3, p]) * outer[o, 3, p]
-        both = (m0 + m1) + (m2 + m3)
-        joint = (m0 * pool[a, 0, p] + m1 * pool[a, 1, p]) + (m2 * pool[a, 2, p] + m3 * pool[a, 3, p])
+        both = total(model.weights, m0, m1, m2, m3)
+        joint = total(model.weights, m0 * pool[a, 0, p], m1 * pool[a, 1, p], m2 * pool[a, 2, p], m3 * pool[a, 3, p])
         ratio[p] = joint / both - one if both > zero else zero
 
 
 @inlined
-def slopes(ratio, counts32, length, prior_rate):
+def slopes(beta, ratio, counts32, length, prior_rate):
     """First and second derivative, in the length, of sum_p counts * log(1 + u*ratio) - prior_rate * length."""
-    u = math.exp(-4.0 / 3.0 * length)
+    u = math.exp(-beta * length)
     u32, one = np.float32(u), np.float32(1.0)
     first = np.float32(0.0)
     second = np.float32(0.0)
@@ -104,16 +113,16 @@ def slopes(ratio, counts32, length, prior_rate):
         first += counts32[p] * r
         second += counts32[p] * r * r
     s1, s2 = np.float64(first), np.float64(second)
-    return -4.0 / 3.0 * u * s1 - prior_rate, 16.0 / 9.0 * u * (s1 - u * s2)
+    return -beta * u * s1 - prior_rate, beta * beta * u * (s1 - u * s2)
 
 
 @inlined
-def fit_gamma(ratio, counts32, start, prior_rate):
+def fit_gamma(beta, ratio, counts32, start, prior_rate):
     """Shape and rate of the Gamma whose log-density has the slopes of the branch's conditional at the Gamma's mean."""
     length = min(max(start, SHORTEST), LONGEST)
     shape, rate = 1.0, prior_rate
     for _ in range(FIT_STEPS):
-        first, second = slopes(ratio, counts32, length, prior_rate)
+        first, second = slopes(beta, ratio, counts32, length, prior_rate)
         shape = max(1.0 - second * length * length, LOWEST_SHAPE)
         rate = (shape - 1.0) / length - first
         mean = shape / rate if rate > 0.0 else LONGEST
@@ -153,7 +162,7 @@ def log_mixture_density(x, shape, rate, prior_rate, prior_share):
 
 @kernel
 def propose_star(
-    rng, pool, counts32, a, b, outer, which, start, prior_rate, prior_share, widen, n_sweeps, lengths, log_q, volume, ratio
+    model, rng, pool, counts32, a, b, outer, which, start, prior_rate, prior_share, widen, n_sweeps, lengths, log_q, volume, ratio
 ):
     """Lengths of the branches of a[k] and b[k] where they meet the outer message which[k]: two Gammas, one after the other.
 
@@ -166,17 +175,17 @@ def propose_star(
         shape, rate = 1.0, prior_rate
         for sweep in range(n_sweeps):
             if sweep > 0:
-                ratio_in_star(ratio, pool, b[k], a[k], x, outer, which[k])
-                shape, rate = fit_gamma(ratio, counts32, y, prior_rate)
+                ratio_in_star(model, ratio, pool, b[k], a[k], x, outer, which[k])
+                shape, rate = fit_gamma(model.beta, ratio, counts32, y, prior_rate)
                 y = shape / rate
-            ratio_in_star(ratio, pool, a[k], b[k], y, outer, which[k])
-            shape, rate = fit_gamma(ratio, counts32, x, prior_rate)
+            ratio_in_star(model, ratio, pool, a[k], b[k], y, outer, which[k])
+            shape, rate = fit_gamma(model.beta, ratio, counts32, x, prior_rate)
             x = shape / rate
         shape, rate = widened(shape, rate, widen)
         log_volume = -log_gamma_density(shape / rate, shape, rate) - prior_rate * shape / rate
         lengths[k, 0], first = draw_length(rng, shape, rate, prior_rate, prior_share)
-        ratio_in_star(ratio, pool, b[k], a[k], lengths[k, 0], outer, which[k])
-        shape, rate = fit_gamma(ratio, counts32, y, prior_rate)
+        ratio_in_star(model, ratio, pool, b[k], a[k], lengths[k, 0], outer, which[k])
+        shape, rate = fit_gamma(model.beta, ratio, counts32, y, prior_rate)
         log_volume += -log_gamma_density(shape / rate, shape, rate) - prior_rate * shape / rate
         lengths[k, 1], second = draw_length(rng, shape, rate, prior_rate, prior_share)
         log_q[k] = first + second
@@ -191,14 +200,14 @@ def widened(shape, rate, factor):
 
 
 @kernel
-def propose_last(rng, pool, counts32, a, b, start, rooted, prior_rate, prior_share, lengths, log_q, volume, ratio):
+def propose_last(model, rng, pool, counts32, a, b, start, rooted, prior_rate, prior_share, lengths, log_q, volume, ratio):
     """The branch, or the two branches whose sum alone matters, between the last two subtrees.
 
     Rooted: the sum has the prior rate^2 * s * exp(-rate*s), and is divided uniformly. Unrooted: one branch, lengths[k, 0].
     """
     for k in range(a.shape[0]):
-        ratio_of_pair(ratio, pool, a[k], b[k])
-        shape, rate = fit_gamma(ratio, counts32, start[k], prior_rate)
+        ratio_of_pair(model, ratio, pool, a[k], b[k])
+        shape, rate = fit_gamma(model.beta, ratio, counts32, start[k], prior_rate)
         if rooted:
             shape += 1.0
         mean = shape / rate
@@ -216,15 +225,15 @@ def propose_last(rng, pool, counts32, a, b, start, rooted, prior_rate, prior_sha
 
 
 @kernel
-def propose_pair(rng, pool, counts32, a, b, start, share, weight, prior_rate, prior_share, lengths, log_q, ratio):
+def propose_pair(model, rng, pool, counts32, a, b, start, share, weight, prior_rate, prior_share, lengths, log_q, ratio):
     """Lengths from the pairwise conditional of their sum, divided by a Beta distribution around the expected share of a's branch.
 
     By the pulley principle the two subtrees' likelihood depends on the two branches through their sum alone. `weight` is
     the number of pseudo-observations behind `share`; the sum's prior density is rate^2 * s * exp(-rate*s).
     """
     for k in range(a.shape[0]):
-        ratio_of_pair(ratio, pool, a[k], b[k])
-        shape, rate = fit_gamma(ratio, counts32, start[k], prior_rate)
+        ratio_of_pair(model, ratio, pool, a[k], b[k])
+        shape, rate = fit_gamma(model.beta, ratio, counts32, start[k], prior_rate)
         shape += 1.0
         alpha = 1.0 + weight[k] * share[k]
         beta = 1.0 + weight[k] * (1.0 - share[k])
@@ -242,55 +251,3 @@ def propose_pair(rng, pool, counts32, a, b, start, share, weight, prior_rate, pr
         prior = 2.0 * math.log(prior_rate) - prior_rate * total
         top = max(fitted, prior)
         log_q[k] = top + math.log((1.0 - prior_share) * math.exp(fitted - top) + prior_share * math.exp(prior - top))
-
-
-@inlined
-def collect(vertex, sign, children, lengths, n_taxa, side, stack, depth_of):
-    """Mark the taxa below a vertex with `sign` in `side`; returns their number and their mean distance from the vertex."""
-    stack[0], depth_of[0] = vertex, 0.0
-    height = 1
-    count = 0
-    total = 0.0
-    while height > 0:
-        height -= 1
-        v, depth = stack[height], depth_of[height]
-        if v < n_taxa:
-            side[v] = sign
-            count += 1
-            total += depth
-            continue
-        for branch in range(2):
-            stack[height] = children[v, branch]
-            depth_of[height] = depth + lengths[v, branch]
-            height += 1
-    return count, total / count
-
-
-@kernel
-def divide(a, b, children, lengths, distances, n_sites, share, weight):
-    """share[k]: expected share of a[k]'s branch in the sum of the two; weight[k]: how sure that is, as pseudo-observations.
-
-    As neighbour joining: the difference of the two branches is how much further a is from the other taxa than b, on average.
-    """
-    n_taxa = distances.shape[0]
-    side = np.zeros(n_taxa, dtype=np.int64)
-    stack = np.empty(2 * n_taxa, dtype=np.int64)
-    depth_of = np.empty(2 * n_taxa)
-    for k in range(a.shape[0]):
-        side[:] = 0
-        n_a, depth_a = collect(a[k], 1, children, lengths, n_taxa, side, stack, depth_of)
-        n_b, depth_b = collect(b[k], 2, children, lengths, n_taxa, side, stack, depth_of)
-        between = 0.0
-        difference = 0.0
-        for i in range(n_taxa):
-            if side[i] == 0:
-                continue
-            for j in range(n_taxa):
-                if side[i] == 1 and side[j] == 2:
-                    between += distances[i, j]
-                elif side[j] == 0:
-                    difference += distances[i, j] / n_a if side[i] == 1 else -distances[i, j] / n_b
-        total = max(between / (n_a * n_b) - depth_a - depth_b, 1e-4)
-        difference = difference / max(n_taxa - n_a - n_b, 1) - depth_a + depth_b
-        share[k] = min(max(0.5 + 0.5 * difference / total, 0.02), 0.98)
-        weight[k] = min(max(0.5 * total * n_sites, 0.5), 200.0)

@@ -7,12 +7,12 @@ others, on the way up the partials below are made anew.
 import numpy as np
 
 from vaiphy.kernels.branch import score, slopes
-from vaiphy.kernels.clades import fill_postorder
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.families import carry, fill_exponents, fill_table
 from vaiphy.kernels.layout import PATTERNS, ROW_AT, TABLE_AT, TERM_AT
 from vaiphy.kernels.marginals import fill_beside
 from vaiphy.kernels.partials import fill_below, join, row_of
+from vaiphy.kernels.rooted import fill_postorder
 from vaiphy.kernels.sweep import log_likelihood_of
 
 #: Newton steps on one branch in one sweep, and how often a step that overshoots is halved.

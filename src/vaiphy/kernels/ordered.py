@@ -141,6 +141,7 @@ def choose_ordered(
     vertex's branch and the length within it, `tree_length` the whole. Two roots that meet at a vertex are sisters only if the
     root of the tree is on neither's branch.
     """
+    # In one piece: offering, refusing and accepting share a dozen arrays, and calls would be longer than what they call.
     n_particles, n_roots = roots.shape
     n_taxa = distances.shape[0]
     barrier = np.empty(rank + 2)

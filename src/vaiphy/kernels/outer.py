@@ -10,7 +10,7 @@ from vaiphy.kernels.merge import join
 
 
 @kernel
-def fill_messages(children, lengths, counts, pool, logs, norm):
+def fill_messages(model, children, lengths, counts, pool, logs, norm):
     """Fill pool[v] (data at and below v) and pool[n_vertices + v] (everything else, at v's parent) with their log-likelihoods.
 
     Binary arrays rooted at taxon 0; pool[:n_taxa] and logs[:n_taxa] hold the taxa.
@@ -19,7 +19,7 @@ def fill_messages(children, lengths, counts, pool, logs, norm):
     n_vertices = 2 * n_taxa - 2
     for k in range(n_taxa - 2):
         a, b = children[k, 0], children[k, 1]
-        join(pool, n_taxa + k, a, lengths[a], b, lengths[b], norm)
+        join(model, pool, n_taxa + k, a, lengths[a], b, lengths[b], norm)
         logs[n_taxa + k] = logs[a] + logs[b] + weighted_log_sum(norm, counts, 0, counts.shape[0])
     top = n_vertices - 1
     for a in range(4):
@@ -30,14 +30,14 @@ def fill_messages(children, lengths, counts, pool, logs, norm):
         v = n_taxa + k
         for side in range(2):
             c, sister = children[k, side], children[k, 1 - side]
-            join(pool, n_vertices + c, n_vertices + v, lengths[v], sister, lengths[sister], norm)
+            join(model, pool, n_vertices + c, n_vertices + v, lengths[v], sister, lengths[sister], norm)
             logs[n_vertices + c] = logs[n_vertices + v] + logs[sister] + weighted_log_sum(norm, counts, 0, counts.shape[0])
 
 
 @kernel
-def send(pool, source, length, outer, out):
+def send(model, pool, source, length, outer, out):
     """outer[out] = the message of pool[source] through a branch."""
-    u, q = np.float32(math.exp(-4.0 / 3.0 * length)), np.float32(-math.expm1(-4.0 / 3.0 * length))
+    u, q = np.float32(math.exp(-model.beta * length)), np.float32(-math.expm1(-model.beta * length))
     for a in range(4):
         for p in range(pool.shape[2]):
             outer[out, a, p] = q + u * pool[source, a, p]

@@ -1,8 +1,9 @@
-"""Felsenstein pruning under JC69, over blocks of patterns.
+"""Felsenstein pruning under equal-input models of four states (JC69, F81), over blocks of patterns.
 
-A branch with u = exp(-4b/3) turns the partials x of the vertex below it into the message u*x + (1 - u)/4 * sum(x): no 4x4
-product. Partials have the shape (4, n_patterns), pattern axis contiguous; observed vertices are read as 0/1 bytes (`tips`).
-Patterns are independent, so a block of them is carried through the whole tree while it sits in the first-level cache.
+The model (`models.replacement`) is its frequencies pi (`weights`, see `frequencies`) and its rate beta. A branch with
+u = exp(-beta b) turns the partials x of the vertex below it into the message u*x + (1 - u) * sum(pi*x): no 4x4 product. Partials
+have the shape (4, n_patterns), pattern axis contiguous; observed vertices are read as 0/1 bytes (`tips`). Patterns are
+independent, so a block of them is carried through the whole tree while it sits in the first-level cache.
 
 Trees come as a schedule: `order` lists the vertices that have something below them, children first and the root last;
 the children of vertex v are `child[start[v]:start[v + 1]]`. Any degree, any root; a vertex below `n_taxa` is observed.
@@ -11,6 +12,7 @@ the children of vertex v are `child[start[v]:start[v + 1]]`. Any degree, any roo
 import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.frequencies import scale, total
 from vaiphy.kernels.logsum import weighted_log_sum
 
 BLOCK = 256
@@ -22,13 +24,13 @@ TINY, HUGE, LOG_HUGE = 2.0**-64, 2.0**64, 64.0 * np.log(2.0)
 
 
 @inlined
-def join_two(out, vertex, width, xs, c, x_begin, u, ys, d, y_begin, v):
+def join_two(weights, out, vertex, width, xs, c, x_begin, u, ys, d, y_begin, v):
     """out[vertex] = message(xs[c]; u) * message(ys[d]; v), over `width` patterns from the given offsets.
 
     Whole arrays and indices, not slices: only so does the compiler know that the pattern axis is contiguous.
     """
-    qx = 0.25 * (1.0 - u)
-    qy = 0.25 * (1.0 - v)
+    qx = scale(weights) * (1.0 - u)
+    qy = scale(weights) * (1.0 - v)
     for p in range(width):
         x0 = np.float64(xs[c, 0, x_begin + p])
         x1 = np.float64(xs[c, 1, x_begin + p])
@@ -38,8 +40,8 @@ def join_two(out, vertex, width, xs, c, x_begin, u, ys, d, y_begin, v):
         y1 = np.float64(ys[d, 1, y_begin + p])
         y2 = np.float64(ys[d, 2, y_begin + p])
         y3 = np.float64(ys[d, 3, y_begin + p])
-        sx = qx * ((x0 + x1) + (x2 + x3))
-        sy = qy * ((y0 + y1) + (y2 + y3))
+        sx = qx * total(weights, x0, x1, x2, x3)
+        sy = qy * total(weights, y0, y1, y2, y3)
         out[vertex, 0, p] = (sx + u * x0) * (sy + v * y0)
         out[vertex, 1, p] = (sx + u * x1) * (sy + v * y1)
         out[vertex, 2, p] = (sx + u * x2) * (sy + v * y2)
@@ -47,15 +49,15 @@ def join_two(out, vertex, width, xs, c, x_begin, u, ys, d, y_begin, v):
 
 
 @inlined
-def join_one(out, vertex, width, xs, c, x_begin, u):
+def join_one(weights, out, vertex, width, xs, c, x_begin, u):
     """out[vertex] *= message(xs[c]; u)."""
-    q = 0.25 * (1.0 - u)
+    q = scale(weights) * (1.0 - u)
     for p in range(width):
         x0 = np.float64(xs[c, 0, x_begin + p])
         x1 = np.float64(xs[c, 1, x_begin + p])
         x2 = np.float64(xs[c, 2, x_begin + p])
         x3 = np.float64(xs[c, 3, x_begin + p])
-        s = q * ((x0 + x1) + (x2 + x3))
+        s = q * total(weights, x0, x1, x2, x3)
         out[vertex, 0, p] *= s + u * x0
         out[vertex, 1, p] *= s + u * x1
         out[vertex, 2, p] *= s + u * x2
@@ -110,16 +112,17 @@ def settle_states(out, vertex, width, exponent, log_scale):
 
 
 @kernel
-def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pending):
+def log_likelihood(weights, order, start, child, decay, tips, counts, work, log_scale, pending):
     """Log-likelihood of one tree.
 
     `decay[v]` = u of the branch above v; `tips` (n_taxa, 4, P) uint8; `counts` (P,). Workspaces: `work` (n_vertices, 4, BLOCK)
     float64, `log_scale` (BLOCK,), `pending` (n_vertices,) int64, -1 where a vertex has nothing below it. A pattern that is
     impossible gives -inf.
     """
+    # In one piece: the cases differ in where partials are read from, and each is a single call.
     n_taxa = tips.shape[0]
     n_patterns = tips.shape[2]
-    total = 0.0
+    result = 0.0
     exponent = np.zeros((4, BLOCK), dtype=np.int64)
     for begin in range(0, n_patterns, BLOCK):
         width = min(BLOCK, n_patterns - begin)
@@ -143,20 +146,20 @@ def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pe
                     c, d = d, c
                 # A taxon inside the tree is observed and has partials of its own.
                 if pending[d] < 0:
-                    join_two(work, vertex, width, tips, c, begin, decay[c], tips, d, begin, decay[d])
+                    join_two(weights, work, vertex, width, tips, c, begin, decay[c], tips, d, begin, decay[d])
                     n_multiplied = 2
                 elif pending[c] < 0:
                     if pending[d] >= RESCALE_EVERY:
                         rescale(work, d, width, log_scale)
                         pending[d] = 1
-                    join_two(work, vertex, width, tips, c, begin, decay[c], work, d, 0, decay[d])
+                    join_two(weights, work, vertex, width, tips, c, begin, decay[c], work, d, 0, decay[d])
                     n_multiplied = 1 + pending[d]
                 else:
                     while pending[c] + pending[d] > RESCALE_EVERY:
                         larger = c if pending[c] > pending[d] else d
                         rescale(work, larger, width, log_scale)
                         pending[larger] = 1
-                    join_two(work, vertex, width, work, c, 0, decay[c], work, d, 0, decay[d])
+                    join_two(weights, work, vertex, width, work, c, 0, decay[c], work, d, 0, decay[d])
                     n_multiplied = pending[c] + pending[d]
                 first += 2
             for i in range(first, last):
@@ -168,13 +171,13 @@ def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pe
                         rescale(work, vertex, width, log_scale)
                     n_multiplied = 1
                 if pending[c] < 0:
-                    join_one(work, vertex, width, tips, c, begin, decay[c])
+                    join_one(weights, work, vertex, width, tips, c, begin, decay[c])
                     n_multiplied += 1
                 else:
                     if n_multiplied + pending[c] > RESCALE_EVERY:
                         rescale(work, c, width, log_scale)
                         pending[c] = 1
-                    join_one(work, vertex, width, work, c, 0, decay[c])
+                    join_one(weights, work, vertex, width, work, c, 0, decay[c])
                     n_multiplied += pending[c]
             if many:
                 lift_states(work, vertex, width, exponent)
@@ -183,8 +186,8 @@ def log_likelihood(order, start, child, decay, tips, counts, work, log_scale, pe
             pending[vertex] = n_multiplied
         vertex = order[order.shape[0] - 1]
         for p in range(width):
-            site = (work[vertex, 0, p] + work[vertex, 1, p]) + (work[vertex, 2, p] + work[vertex, 3, p])
-            total += counts[begin + p] * log_scale[p]
-            log_scale[p] = 0.25 * site
-        total += weighted_log_sum(log_scale, counts, begin, width)
-    return total
+            site = total(weights, work[vertex, 0, p], work[vertex, 1, p], work[vertex, 2, p], work[vertex, 3, p])
+            result += counts[begin + p] * log_scale[p]
+            log_scale[p] = scale(weights) * site
+        result += weighted_log_sum(log_scale, counts, begin, width)
+    return result

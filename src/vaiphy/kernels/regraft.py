@@ -20,11 +20,13 @@ from vaiphy.kernels.branch import (
     score,
     wide_rate,
 )
-from vaiphy.kernels.clades import NONE, length_gamma, length_term, log_split, split_term
+from vaiphy.kernels.clades import length_gamma, length_term, log_split, split_term
 from vaiphy.kernels.compile import inlined
+from vaiphy.kernels.constraints import INSIDE, is_constrained, limits, mark_place, united
 from vaiphy.kernels.families import carry, fill_table
 from vaiphy.kernels.layout import COUNT_AT, PATTERNS
 from vaiphy.kernels.partials import MOST_PENDING, join, rescale, root_values, row_of, scale_of
+from vaiphy.kernels.rooted import NONE
 from vaiphy.kernels.tour import blend
 
 
@@ -67,7 +69,7 @@ def pass_down(w, v, path_terms, children, parent, lengths, clade, size, law):
     base -= split_term(w, clade[up], children, clade, size, law)
     for side in range(2):
         c, other = children[w - n, side], children[w - n, 1 - side]
-        value = base + log_split(law, whole, clade[c] ^ clade[v], clade[other], size[c] + size[v], size[other])
+        value = base + log_split(law, whole, clade[c] ^ clade[v], clade[other], united(law.rules, size[c], size[v]), size[other])
         value += length_term(law, clade[other], joined, other < n, lengths[other])
         value -= length_term(law, clade[other], clade[w], other < n, lengths[other])
         value += split_term(other, joined, children, clade, size, law) - split_term(other, clade[w], children, clade, size, law)
@@ -117,9 +119,12 @@ def regraft(
     while w != 0:
         a, b = children[w - n, 0], children[w - n, 1]
         clade[w] ^= clade[v]
-        size[w] -= size[v]
+        size[w] = united(law.rules, size[a], size[b])
         join(w, a, lengths[a], b, lengths[b], family, point, data, rows, scale, pending, work)
         w = parent[w]
+    constrained = is_constrained(law.rules)
+    root, under = limits(v, s, g, top, parent, clade, size, law.rules)
+    mark = np.empty(2 * n if constrained else 1, dtype=np.int64)
     # Score every branch of the rest, from the top down.
     outer_v = v < n
     # The Gamma of the clade alone: the same wherever it goes.
@@ -128,7 +133,7 @@ def regraft(
     carry(family, point, data, shape_v / rate_v, row_of(v, data, rows), v < n, stalk, False)
     middle, leaf_up = carried[1], carried[2]
     order[0] = top
-    path_terms[top] = 0.0
+    path_terms[root] = 0.0
     found = 1
     reading = 0
     best = -np.inf
@@ -158,16 +163,21 @@ def regraft(
                 up_scale[w - n] = value
                 up_pending[w - n] = count
             above, above_tip, above_scale = out, False, value
-        hang(w, 0.5, lengths, family, point, data, rows, above, above_tip, middle)
-        scores[reading] = np.log(lengths[w])
-        if beta > 0.0:
+        inside, allowed = True, True
+        if constrained:
+            allowed = mark_place(w, v, root, under, parent, clade, size, law.rules, mark)
+            inside = mark[w] & INSIDE != 0
+        scores[reading] = np.log(lengths[w]) if allowed else -np.inf
+        if allowed and beta > 0.0:
+            hang(w, 0.5, lengths, family, point, data, rows, above, above_tip, middle)
             value = 0.0
             for k in range(data.ascertained.shape[0]):
                 root_values(family, point, data, stalk, False, middle, False, work[0], k)
                 value += log_values(work[0], data.counts, data.layout[COUNT_AT, k], data.layout[PATTERNS, k])
             scores[reading] += beta * (value + above_scale + scale_of(w, n, scale))
-        if beta < 1.0:
-            scores[reading] += (1.0 - beta) * place_terms(w, v, 0.5, path_terms, children, parent, lengths, clade, size, law)
+        if inside and beta < 1.0:
+            if allowed:
+                scores[reading] += (1.0 - beta) * place_terms(w, v, 0.5, path_terms, children, parent, lengths, clade, size, law)
             if w >= n:
                 pass_down(w, v, path_terms, children, parent, lengths, clade, size, law)
         best = max(best, scores[reading])
@@ -188,6 +198,8 @@ def regraft(
     was = 0
     while order[was] != s:
         was += 1
+    if scores[new] == -np.inf:  # by rounding alone
+        new = was
     rest = max(tree[1] - old_stalk, 0.0)
     exponent, rate_b, power = blend(beta, prior, shape_v, rate_v, outer_v)
     weight = np.empty(2)
@@ -265,7 +277,7 @@ def regraft(
     while w != 0:
         a, b = children[w - n, 0], children[w - n, 1]
         clade[w] = clade[a] ^ clade[b]
-        size[w] = size[a] + size[b]
+        size[w] = united(law.rules, size[a], size[b])
         join(w, a, lengths[a], b, lengths[b], family, point, data, rows, scale, pending, work)
         w = parent[w]
     return moved

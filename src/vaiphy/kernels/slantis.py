@@ -131,13 +131,13 @@ def best_replacement(by_weight, weights, decided, side, stack, size, n):
 
 
 @inlined
-def lightest_on_path(neighbour, degree, i, j, weights, accepted, came, stack, n):
-    """Lightest not accepted edge on the path of tau from i to j (ties: largest index), or -1."""
+def walk(neighbour, degree, start, goal, came, stack):
+    """came[v]: the vertex from which v is reached on a walk from `start`, which ends at `goal` (-1: when all are reached)."""
     came[:] = -1
-    came[i] = i
-    stack[0] = i
+    came[start] = start
+    stack[0] = start
     size = 1
-    while came[j] < 0:
+    while size > 0 and (goal < 0 or came[goal] < 0):
         size -= 1
         v = stack[size]
         for s in range(degree[v]):
@@ -146,6 +146,12 @@ def lightest_on_path(neighbour, degree, i, j, weights, accepted, came, stack, n)
                 came[w] = v
                 stack[size] = w
                 size += 1
+
+
+@inlined
+def lightest_on_path(neighbour, degree, i, j, weights, accepted, came, stack, n):
+    """Lightest not accepted edge on the path of tau from i to j (ties: largest index), or -1."""
+    walk(neighbour, degree, i, j, came, stack)
     worst = -1
     v = j
     while v != i:
@@ -225,18 +231,7 @@ def decide(order, ends, weights, by_weight, first_tree, replay, wanted, rng, par
                 connect(neighbour, degree, ends[new, 0], ends[new, 1])
         log_density[t, 0] = log_all
         log_density[t, 1] = log_accepted
-        came[:] = -1
-        stack[0] = 0
-        came[0] = 0
+        walk(neighbour, degree, 0, -1, came, stack)
+        for v in range(1, n):
+            parents[t, v] = came[v]
         parents[t, 0] = -1
-        size = 1
-        while size > 0:
-            size -= 1
-            v = stack[size]
-            for s in range(degree[v]):
-                w = neighbour[v, s]
-                if came[w] < 0:
-                    came[w] = v
-                    parents[t, w] = v
-                    stack[size] = w
-                    size += 1

@@ -112,39 +112,53 @@ def fill_table(family, point, data, x, x_is_tip, y, y_is_tip, table):
                 first = t_at + (c * (n_states - 1) + 1) * n
                 table[first : first + (n_states - 1) * n] = 0.0
                 continue
-            for j in range(n_states):
-                at = t_at if j == 0 else t_at + (c * (n_states - 1) + j) * n
-                out = table[at : at + n]
-                if j > 0:
-                    out[:] = 0.0
-                if n_states == 4:
-                    term_four(forward[4 * j : 4 * j + 4], weight, xs, ys, n, out)
-                else:
-                    term_any(forward[j * n_states : (j + 1) * n_states], weight, xs, ys, n_states, n, out)
+            first = t_at + (c * (n_states - 1) + 1) * n
+            moving = table[first : first + (n_states - 1) * n]
+            if n_states == 4:
+                terms_four(forward, weight, xs, ys, n, table[t_at : t_at + n], moving)
+            else:
+                for j in range(n_states):
+                    out = table[t_at : t_at + n] if j == 0 else moving[(j - 1) * n : j * n]
+                    term_any(forward[j * n_states : (j + 1) * n_states], weight, xs, ys, n_states, n, out, j == 0)
         matrix_at += n_states * n_states
 
 
 @inlined
-def term_four(f, weight, x, y, n, out):
-    f0, f1, f2, f3 = f[0], f[1], f[2], f[3]
+def terms_four(f, weight, x, y, n, constant, moving):
+    """All four terms of one category: the first is added to `constant`, the others are rows of `moving`."""
     x0, x1, x2, x3 = x[:n], x[n : 2 * n], x[2 * n : 3 * n], x[3 * n : 4 * n]
     y0, y1, y2, y3 = y[:n], y[n : 2 * n], y[2 * n : 3 * n], y[3 * n : 4 * n]
-    for p in range(n):
-        a = (f0 * x0[p] + f1 * x1[p]) + (f2 * x2[p] + f3 * x3[p])
-        b = (f0 * y0[p] + f1 * y1[p]) + (f2 * y2[p] + f3 * y3[p])
-        out[p] += weight * (a * b)
+    t1, t2, t3 = moving[:n], moving[n : 2 * n], moving[2 * n : 3 * n]
+    t2[:] = 0.0
+    pair_of_terms(f[:8], weight, x0, x1, x2, x3, y0, y1, y2, y3, constant, t1)
+    pair_of_terms(f[8:], weight, x0, x1, x2, x3, y0, y1, y2, y3, t2, t3)
 
 
 @inlined
-def term_any(f, weight, x, y, n_states, n, out):
+def pair_of_terms(f, weight, x0, x1, x2, x3, y0, y1, y2, y3, one, two):
+    """Two terms in one loop, the first added to what is there: four would need more registers than there are."""
+    f0, f1, f2, f3 = f[0], f[1], f[2], f[3]
+    g0, g1, g2, g3 = f[4], f[5], f[6], f[7]
+    for p in range(one.shape[0]):
+        a, b, c, d = x0[p], x1[p], x2[p], x3[p]
+        q, r, s, t = y0[p], y1[p], y2[p], y3[p]
+        one[p] += weight * (((f0 * a + f1 * b) + (f2 * c + f3 * d)) * ((f0 * q + f1 * r) + (f2 * s + f3 * t)))
+        two[p] = weight * (((g0 * a + g1 * b) + (g2 * c + g3 * d)) * ((g0 * q + g1 * r) + (g2 * s + g3 * t)))
+
+
+@inlined
+def term_any(f, weight, x, y, n_states, n, out, add):
     a, b = np.zeros(n), np.zeros(n)
     for s in range(n_states):
         row_x, row_y = x[s * n : (s + 1) * n], y[s * n : (s + 1) * n]
         for p in range(n):
             a[p] += f[s] * row_x[p]
             b[p] += f[s] * row_y[p]
+    keep = 1.0 if add else 0.0
+    if not add:
+        out[:] = 0.0
     for p in range(n):
-        out[p] += weight * (a[p] * b[p])
+        out[p] = keep * out[p] + weight * (a[p] * b[p])
 
 
 @inlined

@@ -7,7 +7,15 @@ Trees are binary arrays rooted at taxon 0 (`binary`): row 0 is the clade of all 
 
 import numpy as np
 
+from vaiphy.kernels.binary import fill_clades
 from vaiphy.kernels.compile import inlined, kernel
+
+
+@kernel
+def clade_hashes(children, keys, out):
+    """out[t, v]: the hash of the taxa below each vertex of each tree."""
+    for t in range(children.shape[0]):
+        fill_clades(children[t], keys, out[t])
 
 
 @kernel

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
-from vaiphy.kernels.lengths import draw, log_length_density
+from vaiphy.kernels.lengths import draw_length, log_length_density
 
 
 @kernel
@@ -92,7 +92,7 @@ def mixture(x, start, edge, weight, row, laws, log_norms, prior_share, prior_rat
 def draw_mixed(rng, law, log_norm, prior_share, prior_rate):
     if prior_share > 0.0 and rng.random() < prior_share:
         return rng.exponential(1.0 / prior_rate)
-    return -0.75 * math.log1p(-draw(law, log_norm, rng))
+    return draw_length(law, log_norm, rng)
 
 
 @kernel

@@ -7,12 +7,14 @@ family of models. Memory: rows of one tree, whatever the number of trees.
 import numpy as np
 
 from vaiphy.kernels.branch import MIN_LENGTH, score
-from vaiphy.kernels.clades import fill_parents, fill_postorder, length_gamma, log_density_of, name_clades
+from vaiphy.kernels.clades import length_gamma, log_density_of
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.constraints import name_standings
 from vaiphy.kernels.families import fill_exponents, fill_table
 from vaiphy.kernels.layout import PATTERNS, ROW_AT, TABLE_AT, TERM_AT
 from vaiphy.kernels.partials import fill_below, row_of, scale_of
 from vaiphy.kernels.regraft import regraft
+from vaiphy.kernels.rooted import fill_parents, fill_postorder, name_clades
 from vaiphy.kernels.tour import tour
 
 #: Kinds of moves that are counted: lengths, choices between three topologies (all; those that propose a change), regraftings
@@ -101,7 +103,8 @@ def move(
         for v in range(1, 2 * n - 2):
             tree[1] += ln[v]
         fill_postorder(ch, tops[i], order)
-        name_clades(ch, order, keys, clade, size)
+        name_clades(ch, order, keys, clade)
+        name_standings(ch, order, law.rules, size)
         fill_below(ch, ln, order, n - 2, family, point, data, rows, scale, pending, work)
         if n > 3:
             for _ in range(n_regrafts):

@@ -25,6 +25,7 @@ from vaiphy.kernels.branch import (
 )
 from vaiphy.kernels.clades import length_gamma, length_term, log_split, split_term
 from vaiphy.kernels.compile import inlined
+from vaiphy.kernels.constraints import may_pair, united
 from vaiphy.kernels.families import carry, fill_table
 from vaiphy.kernels.partials import MOST_PENDING, join, pending_of, rescale, row_of, scale_of
 
@@ -98,12 +99,15 @@ def interchange(
         # 0: v keeps its children; 1: s takes the place of a; 2: s takes the place of b.
         x, y, z = (a, b, s) if k == 0 else (s, b, a) if k == 1 else (a, s, b)
         joined = clade[x] ^ clade[y]
+        if k > 0 and not may_pair(law.rules, size[x], size[y], size[z], joined):
+            mass[k] = -np.inf
+            continue
         shape_q, rate_q = length_gamma(law, joined, clade[p], False)
         exponent[k], rate[k], power = blend(beta, prior, shape_q, rate_q, False)
         constant[k] = 0.0
         if beta < 1.0:
             density = log_split(law, clade[p], clade[x], clade[y], size[x], size[y])
-            density += log_split(law, clade[up], joined, clade[z], size[x] + size[y], size[z])
+            density += log_split(law, clade[up], joined, clade[z], united(law.rules, size[x], size[y]), size[z])
             # Those around the branch are part of other clades now.
             for c, whole in ((x, joined), (y, joined), (z, clade[p])):
                 density += split_term(c, whole, children, clade, size, law)
@@ -131,6 +135,8 @@ def interchange(
     while k < 2 and u >= np.exp(mass[k] - top):
         u -= np.exp(mass[k] - top)
         k += 1
+    if mass[k] == -np.inf:  # by rounding alone
+        k = 0
     wide = wide_rate(rate[k], power, rest, modes[k])
     new = draw_length(modes[k], fitted[k], exponent[k], wide, rng)
     counts[1, 1] += 1
@@ -155,7 +161,7 @@ def interchange(
             children[p - n, 1 - side] = moved
             parent[s], parent[moved] = v, p
             clade[v] = clade[children[v - n, 0]] ^ clade[children[v - n, 1]]
-            size[v] = size[children[v - n, 0]] + size[children[v - n, 1]]
+            size[v] = united(law.rules, size[children[v - n, 0]], size[children[v - n, 1]])
             for w in range(2):
                 x, y = (v, children[v - n, 1]) if w == 0 else (p, up)
                 z = children[v - n, 0] if w == 0 else moved

@@ -221,7 +221,7 @@ def _reasons(state: CombinatorialState, sample: TreeSample, error: float, k: flo
         )
     if not disagreement <= ASDSF_LIMIT:
         reasons.append(
-            f"split frequencies differ between replicates: average standard deviation {disagreement:.3f}, above {ASDSF_LIMIT}"
+            f"split frequencies differ between runs: average standard deviation {disagreement:.3f}, above {ASDSF_LIMIT}"
         )
     if not k <= 0.7:
         reasons.append(f"Pareto k of the particles' weights is {k:.2f}, above 0.7: a few trees carry the posterior")

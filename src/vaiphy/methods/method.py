@@ -21,7 +21,9 @@ class Method(Protocol):
 
     def initialise(self, patterns: SitePatterns, settings: Settings) -> Any: ...
 
-    def step(self, state: Any, threads: int) -> tuple[Any, Progress]: ...
+    def step(self, state: Any, threads: Any) -> tuple[Any, Progress]:
+        """One step on a number of threads, or, where a method can (`posterior`), by a pool (`workers.spread.Workers`)."""
+        ...
 
     def hurried(self, state: Any) -> Any:
         """The state with the quickest way to an answer ahead of it, for a run whose time is up (the same, if there is none)."""

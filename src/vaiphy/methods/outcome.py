@@ -11,7 +11,6 @@ from vaiphy.trees.sample import TreeSample
 
 #: What a method's marginal likelihood (evidence) is that of.
 UNROOTED = "unrooted binary trees, uniform topology prior"
-ROOTED = "rooted binary trees, uniform topology prior"
 AUGMENTED = "labelled trees of the augmented space, uniform prior; a lower bound in expectation"
 
 
@@ -30,7 +29,7 @@ class Progress:
 class Estimate:
     """A log-evidence with its standard error (NaN if there is none), its target, and the diagnostics of its weights.
 
-    `replicates` are the estimates of the replicates alone and `replicate_errors` their standard errors, where known.
+    `runs` are the estimates of the independent runs that it is made of, and `run_errors` their standard errors, where known.
     """
 
     log_evidence: float
@@ -39,8 +38,8 @@ class Estimate:
     n_samples: int
     ess: float
     pareto_k: float
-    replicates: tuple[float, ...] = ()
-    replicate_errors: tuple[float, ...] = ()
+    runs: tuple[float, ...] = ()
+    run_errors: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from vaiphy.methods.settings import Settings
 from vaiphy.methods.target import target_for
 from vaiphy.posterior import progress, results, states
 from vaiphy.posterior.settings import Settings as Tuning
+from vaiphy.workers.spread import Workers
 
 
 class PosteriorMethod:
@@ -21,7 +22,7 @@ class PosteriorMethod:
     def initialise(self, patterns: SitePatterns, settings: Settings) -> Any:
         return states.initialise(target_for(patterns, settings), tuning_for(settings), settings.seed)
 
-    def step(self, state: Any, threads: int) -> tuple[Any, Progress]:
+    def step(self, state: Any, threads: Workers) -> tuple[Any, Progress]:
         state = states.step(state, threads)
         info = progress.describe(state)
         return state, Progress(info.stage, info.share, info.log_evidence, info.std_error, info.message)
@@ -63,7 +64,7 @@ class PosteriorMethod:
 
 def tuning_for(settings: Settings) -> Tuning:
     """The sampler's numbers with what the settings ask for."""
-    tuning = Tuning(replicates=settings.replicates, accuracy=settings.accuracy)
+    tuning = Tuning(replicates=settings.replicates, accuracy=settings.accuracy, bridges=settings.bridges)
     if settings.particles is None:
         return tuning
     return replace(tuning, min_particles=settings.particles, max_particles=settings.particles)

@@ -28,9 +28,11 @@ class Settings:
 
     `model` is a model string as IQ-TREE writes them (None: the usual one of the alphabet for the method posterior, JC for the
     paper's methods); `length_prior` exp(RATE) or gammadir(aT,bT,a,c). `accuracy` is the standard error of the log-evidence
-    asked for; `iterations` and `particles` of None mean the method's own default; `prior_only` leaves the data out;
+    asked for; `iterations` and `particles` of None mean the method's own default; `bridges` is a fixed number of final bridges,
+    whatever their accuracy (None: until it is reached); `prior_only` leaves the data out;
     `partition` are the parts with a model each, as lines of a RAxML-NG partition file (empty: one model for all sites),
-    `part_rates` "free" gives each part a relative rate, "linked" none; `n_trees` is the number of equal-weight trees written
+    `part_rates` "free" gives each part a relative rate, "linked" none; `constraints` are the splits that trees must or must not
+    have, in the lines of `formats.constraints`; `n_trees` is the number of equal-weight trees written
     for other programs. `proposal` of phi-csmc, `flow` and `base` of vbpi: None means the method's own.
     """
 
@@ -43,6 +45,7 @@ class Settings:
     tree_law: str | None = None
     iterations: int | None = None
     particles: int | None = None
+    bridges: int | None = None
     prior_only: bool = False
     outgroup: tuple[str, ...] = ()
     n_trees: int = 1000
@@ -51,18 +54,20 @@ class Settings:
     proposal: str | None = None
     flow: str | None = None
     base: str | None = None
+    constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "outgroup", tuple(self.outgroup))
         object.__setattr__(self, "partition", tuple(self.partition))
+        object.__setattr__(self, "constraints", tuple(self.constraints))
         prior = length_prior(self.length_prior)
         object.__setattr__(self, "length_prior", str(prior))
         problems = outside((key, getattr(self, key)) for key in RANGES)
         if self.method != "posterior" and (self.model or "JC").upper() not in ("JC", "JC69"):
             other = "--method posterior takes any model"
-            problems.append(f"the method {self.method} knows the model JC alone, not {self.model}; {other}")
+            problems.append(f"the method {self.method} supports only the model JC, not {self.model}; {other}")
         if self.method != "posterior" and prior.kind != "exp":
-            problems.append(f"the method {self.method} knows exponential branch lengths alone, not {prior}")
+            problems.append(f"the method {self.method} supports only exponential branch lengths, not {prior}")
         if prior.kind == "gammadir" and min(prior.numbers[2], prior.numbers[2] * prior.numbers[3]) < LEAST_ALPHA:
             problems.append(
                 f"the prior of branch lengths {prior} has a Dirichlet parameter below {LEAST_ALPHA:g}: much of it lies on "
@@ -70,8 +75,14 @@ class Settings:
             )
         if self.method != "posterior" and self.prior_only:
             problems.append(f"the method {self.method} cannot leave the data out; --prior-only is for --method posterior")
+        if self.method != "posterior" and self.bridges is not None:
+            problems.append(f"the method {self.method} has no bridges; --bridges is for --method posterior")
+        if self.bridges is not None and self.bridges < self.replicates:
+            problems.append(f"{self.replicates} replicates need at least as many bridges, not {self.bridges}")
         if self.method != "posterior" and self.partition:
-            problems.append(f"the method {self.method} knows no partitions; --method posterior does")
+            problems.append(f"the method {self.method} does not support partitions; --method posterior does")
+        if self.method != "posterior" and self.constraints:
+            problems.append(f"the method {self.method} does not support constraints; --method posterior does")
         if self.part_rates not in ("free", "linked"):
             problems.append(f"rates of parts are free or linked, not {self.part_rates}")
         for name, (owner, known) in CHOICES.items():
@@ -99,7 +110,7 @@ class Settings:
         return self.model or ("GTR+G4" if self.method == "posterior" else "JC")
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"outgroup": list(self.outgroup), "partition": list(self.partition)}
+        return asdict(self) | {name: list(getattr(self, name)) for name in ("outgroup", "partition", "constraints")}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Settings":

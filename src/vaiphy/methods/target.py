@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from vaiphy.alignment import SitePatterns, require_nucleotides
+from vaiphy.formats.constraints import constraint_of
 from vaiphy.formats.partitions import parse_subset
 from vaiphy.methods.parts import target_of_parts
 from vaiphy.methods.settings import Settings
@@ -29,6 +30,11 @@ def resolved(settings: Settings, patterns: SitePatterns, source: str) -> Setting
 
 def target_for(patterns: SitePatterns, settings: Settings, fold: bool = True) -> Target:
     """What the settings ask to be inferred; `fold` as in `target_of`."""
+    return replace(_target(patterns, settings, fold), constraint=constraint_of(settings.constraints, patterns.taxa))
+
+
+def _target(patterns: SitePatterns, settings: Settings, fold: bool) -> Target:
+    """The target without constraints of its trees."""
     if settings.partition:
         subsets = tuple(parse_subset(line) for line in settings.partition)
         linked = settings.part_rates == "linked"

@@ -16,6 +16,7 @@ from vaiphy.errors import InputError
 from vaiphy.methods.method import NotYet
 from vaiphy.methods.outcome import AUGMENTED, Estimate, Outcome, Progress, Trace
 from vaiphy.methods.settings import Settings
+from vaiphy.models.jc69 import JC69
 from vaiphy.summary.evidence import Evidence, evidence_of
 from vaiphy.trees.augmented import LabelledSample
 
@@ -206,8 +207,11 @@ def _reasons(found: Evidence) -> tuple[str, ...]:
 
 
 def _trees(state: VariationalState, fit: vi.Fit) -> LabelledSample:
-    """Draws from the fitted distribution with equal weights, and the mean-field states; columns it does not use stay at 1/4."""
+    """Draws from the fitted distribution with equal weights, and the mean-field states.
+
+    Columns that it does not use keep the frequencies of the model.
+    """
     drawn = fit.sample_trees(N_TREES, _stream(state, _TREES))
-    states = np.full((state.patterns.n_taxa - 2, 4, state.patterns.n_patterns), 0.25)
+    states = np.tile(JC69.pi[:, None], (state.patterns.n_taxa - 2, 1, state.patterns.n_patterns))
     states[:, :, fit.columns.kept] = fit.ancestral
     return LabelledSample(drawn, np.full(N_TREES, -np.log(N_TREES)), states)

@@ -129,5 +129,7 @@ def length_prior(text: str) -> LengthPrior:
     try:
         numbers = tuple(float(word) for word in found.group(2).split(","))
     except ValueError:
-        raise InputError(f"prior of branch lengths '{text}': '{found.group(2)}' is no list of numbers; write {_FORMS}") from None
+        raise InputError(
+            f"prior of branch lengths '{text}': '{found.group(2)}' is not a list of numbers; write {_FORMS}"
+        ) from None
     return LengthPrior(kind, numbers)

@@ -7,7 +7,7 @@ from vaiphy.alignment import Alignment
 from vaiphy.alphabets import DNA
 from vaiphy.errors import InputError
 from vaiphy.models.arrays import transition
-from vaiphy.models.jc69 import decay
+from vaiphy.models.jc69 import JC69
 from vaiphy.models.substitution import Model
 from vaiphy.trees.tree import Tree, TreeError
 
@@ -85,7 +85,7 @@ def _jc69_states(tree: Tree, n_sites: int, rng: np.random.Generator) -> NDArray[
     for vertex in tree.postorder[::-1].tolist():
         states[vertex] = rng.integers(4, size=n_sites)
         if vertex != tree.root:
-            kept = rng.random(n_sites) < decay(tree.length[vertex])
+            kept = rng.random(n_sites) < JC69.decay(tree.length[vertex])
             states[vertex, kept] = states[tree.parent[vertex], kept]
     return states[: tree.n_taxa]
 

@@ -207,7 +207,7 @@ class Analysis:
         return interop.cogent3.convert(self.chosen(trees))
 
     def to_arviz(self) -> Any:
-        """Tree length and parameters as ArviZ's `InferenceData` (a `DataTree` from ArviZ 1.0 on), chain = replicate."""
+        """Tree length and parameters as ArviZ's `InferenceData` (a `DataTree` from ArviZ 1.0 on), chain = run."""
         return interop.arviz.convert(self.weighted, self.settings.n_trees, self.quantities, self.about)
 
     def to_dataframe(self, table: str = "splits") -> Any:
@@ -220,7 +220,7 @@ class Analysis:
             raise InputError(f"there is no table {table!r}; there are splits, topologies and sample")
         if table == "sample":
             drawn = equal_weights(self.weighted, self.settings.n_trees)
-            return {"replicate": drawn.replicate, **self.quantities(drawn)}
+            return {"run": drawn.replicate + 1, **self.quantities(drawn)}
         if self.posterior is None:
             raise InputError(f"the method {self.settings.method} gives no trees")
         return split_columns(self.posterior.splits) if table == "splits" else topology_columns(self.posterior)

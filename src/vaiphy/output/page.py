@@ -21,6 +21,7 @@ from vaiphy.formats.names import visible
 from vaiphy.formats.results import member_list
 from vaiphy.output import svg, words
 from vaiphy.output.analysis import Analysis
+from vaiphy.output.densities import drawings
 from vaiphy.summary.consensus import summary_tree
 from vaiphy.summary.description import describe
 from vaiphy.summary.posterior import Posterior, SplitTable
@@ -28,6 +29,8 @@ from vaiphy.trees.tree import Tree
 
 #: Rows of the table of splits, topologies drawn side by side, and taxa up to which these carry names.
 MAX_SPLITS, MAX_TOPOLOGIES, MAX_LABELLED = 250, 6, 80
+#: Parameters drawn at once; the densities of more unfold on request.
+MAX_DENSITIES = 24
 
 _ASSETS = files("vaiphy.output") / "assets"
 _LIBRARIES = ("lodash", "underscore", "phylotree")
@@ -64,6 +67,7 @@ def page(analysis: Analysis) -> str:
         splits=[] if analysis.posterior is None else _split_rows(analysis.posterior.splits),
         n_splits=0 if analysis.posterior is None else len(analysis.posterior.splits) - analysis.posterior.splits.n_trivial,
         topologies=[] if analysis.posterior is None else _topologies(analysis, analysis.posterior),
+        densities=_densities(analysis),
         charts=[(title, Markup(chart)) for title, chart in _charts(analysis) if chart],
         facts=_alignment_facts(analysis),
         licences=[(name, _asset(f"vendor/{name}.LICENSE.txt")) for name in (*_LIBRARIES, "d3")],
@@ -168,6 +172,14 @@ def _topologies(analysis: Analysis, posterior: Posterior) -> list[dict[str, Any]
     return out
 
 
+def _densities(analysis: Analysis) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The densities of parameters that are shown, and those that unfold."""
+    found = [
+        {"name": row.name, "meaning": row.meaning, "figures": row.figures, "svg": Markup(row.svg)} for row in drawings(analysis)
+    ]
+    return found[:MAX_DENSITIES], found[MAX_DENSITIES:]
+
+
 def _charts(analysis: Analysis) -> list[tuple[str, str]]:
     """Title and drawing of each chart; drawings may be empty."""
     curves: dict[str, list[tuple[float, float]]] = {}
@@ -179,12 +191,12 @@ def _charts(analysis: Analysis) -> list[tuple[str, str]]:
             svg.line_chart(curves, "round", "log marginal likelihood"),
         )
     ]
-    replicates = analysis.estimate.replicates
-    if replicates:
-        errors = analysis.estimate.replicate_errors
-        title = "Log marginal likelihood of the single replicates"
+    runs = analysis.estimate.runs
+    if runs:
+        errors = analysis.estimate.run_errors
+        title = "Log marginal likelihood of the single runs"
         title += ", with bars of two standard errors to either side" if errors else ""
-        charts.append((title, svg.estimates(replicates, errors, "replicate", "log marginal likelihood")))
+        charts.append((title, svg.estimates(runs, errors, "run", "log marginal likelihood")))
     sample = analysis.outcome.sample if analysis.outcome.sample is not None else analysis.outcome.labelled
     if sample is not None:
         relative = np.log10(np.maximum(sample.weights * sample.n_samples, 1e-12))
@@ -200,9 +212,7 @@ def _charts(analysis: Analysis) -> list[tuple[str, str]]:
         inner = table.replicate_support[:, table.n_trivial :]
         shown = inner[:, (inner > 0.01).any(axis=0)][:, :1500]
         others = [(float(a), float(b)) for row in shown[1:] for a, b in zip(shown[0], row)]
-        charts.append(
-            ("Split supports of replicate 1 and of the others", svg.scatter(others, "replicate 1", "others", diagonal=True))
-        )
+        charts.append(("Split supports of run 1 and of the others", svg.scatter(others, "run 1", "others", diagonal=True)))
     return charts
 
 

@@ -142,12 +142,44 @@ def histogram(values: NDArray[np.float64], across: str, up: str, bins: int = 40,
     return _svg(width, frame.height, f"{up} by {across}", frame.axes() + parts)
 
 
-def nice_step(extent: float) -> float:
-    """1, 2 or 5 times a power of ten, about a fifth of `extent`."""
+def density(
+    points: NDArray[np.float64],
+    height: NDArray[np.float64],
+    mean: float,
+    interval: tuple[float, float],
+    title: str,
+    width: int = 240,
+) -> str:
+    """A small density without a vertical axis: the interval shaded, a line at the mean, three or four ticks."""
+    tall, side, base = 104, 12, 84
+    if len(points) < 2:  # all values are the same
+        parts = [f'<path d="M{width / 2} 10V{base}" stroke="{STRONG}" stroke-width="2"/>']
+        return _svg(width, tall, title, [*parts, _text(width / 2, base + 14, f"{mean:.4g}", 10, "middle")])
+    low, high = float(points[0]), float(points[-1])
+    x = side + (points - low) / (high - low) * (width - 2 * side)
+    y = base - height / height.max() * (base - 10)
+    inside = (points >= interval[0]) & (points <= interval[1])
+    curve = "".join(f"{'L' if i else 'M'}{a:.1f} {b:.1f}" for i, (a, b) in enumerate(zip(x.tolist(), y.tolist())))
+    middle = float(np.interp(mean, points, x))
+    parts = []
+    if inside.any():
+        shaded = "".join(f"L{a:.1f} {b:.1f}" for a, b in zip(x[inside].tolist(), y[inside].tolist()))
+        parts.append(f'<path d="M{x[inside][0]:.1f} {base}{shaded}V{base}Z" fill="{STRONG}" fill-opacity="0.25"/>')
+    parts.append(f'<path d="{curve}" fill="none" stroke="{INK}" stroke-width="1.4"/>')
+    parts.append(f'<path d="M{middle:.1f} {float(np.interp(mean, points, y)):.1f}V{base}" stroke="{STRONG}" stroke-width="1.6"/>')
+    parts.append(f'<path d="M{side} {base}H{width - side}" stroke="{FAINT}" fill="none"/>')
+    for value, label in _ticks(low, high, 3):
+        place = side + (value - low) / (high - low) * (width - 2 * side)
+        parts.append(f'<path d="M{place:.1f} {base}v3" stroke="{FAINT}"/>' + _text(place, base + 14, label, 10, "middle"))
+    return _svg(width, tall, title, parts)
+
+
+def nice_step(extent: float, n_steps: int = 5) -> float:
+    """1, 2 or 5 times a power of ten, so that about `n_steps` of them, and no more, fit into `extent`."""
     if not extent > 0:
         return 1.0
-    power = 10.0 ** floor(log10(extent / 5))
-    return next((power * k for k in (1, 2, 5) if power * k * 5 >= extent * 0.999), power * 10)
+    power = 10.0 ** floor(log10(extent / n_steps))
+    return next((power * k for k in (1, 2, 5) if power * k * n_steps >= extent * 0.999), power * 10)
 
 
 class _Frame:
@@ -175,7 +207,7 @@ class _Frame:
     def axes(self) -> list[str]:
         base = self.height - self.bottom
         parts = [f'<path d="M{self.left} {self.top}V{base}H{self.width - self.right}" fill="none" stroke="{FAINT}"/>']
-        for value, label in _ticks(self.x0, self.x1, self.whole):
+        for value, label in _ticks(self.x0, self.x1, whole=self.whole):
             parts.append(_text(self.x(value), base + 14, label, 10, "middle"))
         for value, label in _ticks(self.y0, self.y1):
             parts.append(_text(self.left - 4, self.y(value) + 3, label, 10, "end"))
@@ -185,9 +217,9 @@ class _Frame:
         return parts
 
 
-def _ticks(low: float, high: float, whole: bool = False) -> list[tuple[float, str]]:
+def _ticks(low: float, high: float, n_steps: int = 5, whole: bool = False) -> list[tuple[float, str]]:
     """Places and words of the ticks of an axis, with as many decimals as it takes to tell them apart."""
-    step = max(1.0, nice_step(high - low)) if whole else nice_step(high - low)
+    step = max(1.0, nice_step(high - low, n_steps)) if whole else nice_step(high - low, n_steps)
     decimals = max(0, -floor(log10(step) + 1e-9))
     first = np.ceil(low / step - 1e-9) * step
     places = [float(round(first + k * step, 12)) for k in range(int((high - first) / step + 1e-9) + 1)]

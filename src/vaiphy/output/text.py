@@ -106,8 +106,8 @@ def _evidence(analysis: Analysis) -> str:
         lines.append(f"    samples:    {value.n_samples}, effective {value.ess:.0f}")
         if isfinite(value.pareto_k):
             lines.append(f"    Pareto k:   {value.pareto_k:.2f} (above 0.7 the estimate is unreliable)")
-        if value.replicates:
-            lines.append("    replicates: " + "  ".join(f"{x:.3f}" for x in value.replicates))
+        if value.runs:
+            lines.append("    runs:       " + "  ".join(f"{x:.3f}" for x in value.runs))
     if isfinite(analysis.outcome.elbo):
         lines.append(f"Lower bound (ELBO) of the final proposal: {analysis.outcome.elbo:.2f}")
     return "\n".join(lines)
@@ -158,7 +158,7 @@ def _splits(posterior: Posterior) -> str:
     if left > 0:
         lines.append(f"... and {left} more, in the .splits.tsv file as far as they have a support of 0.001")
     if isfinite(posterior.asdsf):
-        lines += ["", f"Average standard deviation of split frequencies between replicates: {posterior.asdsf:.4f}"]
+        lines += ["", f"Average standard deviation of split frequencies between runs: {posterior.asdsf:.4f}"]
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ METHOD_NAMES = {
 }
 
 ESTIMATE_NAMES = {
-    "posterior": "sequential Monte Carlo, all bridges",
+    "posterior": "sequential Monte Carlo, all runs",
     "vaiphy_iwelbo": "VaiPhy, IWELBO",
     "vaiphy_miselbo": "VaiPhy, MISELBO",
     "phi_csmc": "phi-CSMC",
@@ -104,12 +104,12 @@ def grounds(analysis: Analysis) -> list[str]:
     estimate, posterior = analysis.estimate, analysis.posterior
     out = []
     if analysis.settings.method == "vbpi":
-        low, high = min(estimate.replicates), max(estimate.replicates)
-        out.append(f"{len(estimate.replicates)} estimates from fresh samples, between {low:.2f} and {high:.2f}")
-    elif len(estimate.replicates) > 1:
-        listed = ", ".join(f"{value:.2f}" for value in estimate.replicates)
+        low, high = min(estimate.runs), max(estimate.runs)
+        out.append(f"{len(estimate.runs)} estimates from fresh samples, between {low:.2f} and {high:.2f}")
+    elif len(estimate.runs) > 1:
+        listed = ", ".join(f"{value:.2f}" for value in estimate.runs)
         what = (
-            "repeated bounds" if is_bound(analysis) else f"log marginal likelihood of the {len(estimate.replicates)} replicates"
+            "repeated bounds" if is_bound(analysis) else f"log marginal likelihood of the {len(estimate.runs)} independent runs"
         )
         out.append(f"{what}: {listed}")
     weights = f"; Pareto k of the weights {estimate.pareto_k:.2f} (reliable below 0.7)" if isfinite(estimate.pareto_k) else ""
@@ -123,7 +123,7 @@ def grounds(analysis: Analysis) -> list[str]:
             f"{bounds['bias']:.2f}, a bias"
         )
     if posterior is not None and isfinite(posterior.asdsf):
-        out.append(f"average standard deviation of split frequencies between replicates {posterior.asdsf:.4f}")
+        out.append(f"average standard deviation of split frequencies between runs {posterior.asdsf:.4f}")
     return out
 
 
@@ -221,10 +221,7 @@ def methods_paragraph(analysis: Analysis) -> tuple[str, list[str]]:
         cited += ["CSMC"]
     posterior = analysis.posterior
     if posterior is not None and posterior.n_replicates > 1:
-        base += (
-            f"The average standard deviation of split frequencies between replicates (Lakner et al. 2008) was "
-            f"{posterior.asdsf:.4f}"
-        )
+        base += f"The average standard deviation of split frequencies between runs (Lakner et al. 2008) was {posterior.asdsf:.4f}"
         cited.append("ASDSF")
         if isfinite(analysis.estimate.pareto_k):
             base += f" and the Pareto k of the importance weights {analysis.estimate.pareto_k:.2f} (Vehtari et al. 2024)"

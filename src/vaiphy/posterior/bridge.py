@@ -11,24 +11,32 @@ Use: `state = initialise(...)`, then `state = step(state, ...)` until `state.don
 as it was, and the same state always leads to the same end, whatever the number of threads.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import sweep
-from vaiphy.parallel import chunks, map_threads
-from vaiphy.posterior.parameters import Walk, walk_of, walked
+from vaiphy.kernels.clade_draws import Draws
+from vaiphy.kernels.clades import Clades
+from vaiphy.kernels.families import Data
+from vaiphy.parallel import chunks
+from vaiphy.posterior.ladder import Ladder, furthest, next_beta
+from vaiphy.posterior.parameters import Walk, at_points, walk_of, walked
 from vaiphy.posterior.proposal import Proposal
-from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, systematic
+from vaiphy.weights import effective_sample_size, log_normalised, log_sum_exp, normalised, systematic
+from vaiphy.workers.spread import Workers, spread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Particles in one piece of work.
 PIECE = 8
-#: Draws are weighed at most to this temperature before they are moved: it tames the tail of their weights.
-LEAP = 0.6
+#: Draws are weighed at most to this temperature before they are moved, which tames the tail of their weights: while nothing is
+#: known of that tail, and once a finished bridge has shown it (`leap_of`).
+LEAP, MOST_LEAP = 0.6, 0.9
 
 
 @dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Moves:
     regrafts: int = 1
     tours: int = 1
     stretch: float = 0.3
-    walks: int = 3
+    walks: int = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +69,9 @@ class Particles:
         return Particles(*(getattr(self, name)[which] for name in self.__dataclass_fields__))
 
 
-@dataclass(frozen=True, eq=False)
-class Ladder:
-    """Everything that a reported bridge has fixed beforehand: temperatures and the random walks of the parameters at each."""
-
-    betas: tuple[float, ...]
-    walks: tuple[Walk | None, ...]
+def joined(parts: Sequence[Particles]) -> Particles:
+    """Several sets of particles as one."""
+    return Particles(*(np.concatenate([getattr(p, name) for p in parts]) for name in Particles.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
@@ -116,6 +121,11 @@ class Bridge:
         return np.bincount(np.unique(self.ancestors, return_inverse=True)[1].ravel(), weights=weights).astype(np.float64)
 
     @property
+    def worth(self) -> float:
+        """Effective number of independent draws that the particles descend from, for each particle."""
+        return 1.0 / float(np.square(self.ancestor_shares).sum()) / self.size
+
+    @property
     def variance(self) -> float:
         """Estimated variance of the evidence relative to its square, from the genealogy alone (Lee and Whiteley 2018)."""
         n, drawn = self.size, len(self.first)
@@ -148,7 +158,7 @@ def log_posterior(proposal: Proposal, particles: Particles) -> Floats:
 
 
 def initialise(
-    proposal: Proposal, n: int, seed: tuple[int, ...], oversampling: int = 1, ladder: Ladder | None = None, threads: int = 1
+    proposal: Proposal, n: int, seed: tuple[int, ...], oversampling: int = 1, ladder: Ladder | None = None, threads: Workers = 1
 ) -> Bridge:
     """`oversampling` draws from the proposal for each of n particles."""
     drawn = n * oversampling
@@ -156,24 +166,26 @@ def initialise(
     empty = np.zeros(drawn)
     particles = _moved(proposal, Particles(children, lengths, tops, z, empty, empty), 0.0, None, seed, 0, threads)[0]
     first = log_posterior(proposal, particles) - particles.log_proposal
+    first[proposal.is_forbidden(children, tops)] = -np.inf
     return Bridge(seed, n, particles, np.zeros(drawn), np.arange(drawn), ladder, first)
 
 
-def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: float = 0.9, threads: int = 1) -> Bridge:
+def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: float = 0.9, threads: Workers = 1) -> Bridge:
     """One temperature further: weigh, resample if fewer than half of the particles count, move."""
     k, n = len(state.stages), state.size
     gain = state.first if k == 0 else log_posterior(proposal, state.particles) - state.particles.log_proposal
     if state.ladder:
         beta = state.ladder.betas[k]
     elif k == 0 and len(gain) > n:
-        beta = furthest(gain, min(2.0 * n, len(gain) / 2))
+        beta = furthest(lambda beta: effective_sample_size(beta * gain), min(2.0 * n, len(gain) / 2), LEAP)
     else:
         beta = next_beta(state.beta, gain, state.log_weights, conditional_size)
     log_weights = state.log_weights + (beta - state.beta) * gain
     particles, ancestors, log_evidence = state.particles, state.ancestors, state.log_evidence
     effective = effective_sample_size(log_weights)
     drawn_variance = 1.0 / effective - 1.0 / len(gain) if k == 0 else state.drawn_variance
-    resampled = len(gain) > n or effective < 0.5 * n
+    # Draws of no weight (forbidden trees) are never moved.
+    resampled = len(gain) > n or effective < 0.5 * n or np.isneginf(log_weights).any()
     if resampled:
         total = log_sum_exp(log_weights)
         uniform = np.random.default_rng([*state.seed, 1, k]).random()
@@ -181,7 +193,7 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
         particles, ancestors = particles.take(chosen), ancestors[chosen]
         log_evidence += total - float(np.log(len(gain)))
         log_weights = np.zeros(n)
-    walk = state.ladder.walks[k] if state.ladder else walk_of(particles.z, normalised(log_weights))
+    walk = state.ladder.walks[k] if state.ladder else walk_of(particles, normalised(log_weights))
     seed = (*state.seed, 2, k)
     particles, walk_rate = walked(proposal, particles, beta, walk, moves.walks, seed, threads)
     particles, rates = _moved(proposal, particles, beta, moves, seed, 1, threads)
@@ -192,69 +204,64 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
     )  # fmt: skip
 
 
-def furthest(gain: Floats, wanted: float) -> float:
-    """The furthest temperature at which draws are still worth `wanted` (bisection)."""
-    low, high = 0.0, LEAP
-    if effective_sample_size(LEAP * gain) >= wanted:
-        return LEAP
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if effective_sample_size(middle * gain) >= wanted else (low, middle)
-    return max(low, 1e-9)
+def leap_of(state: Bridge, proposal: Proposal) -> float:
+    """The furthest temperature to which draws may be weighed before they are moved, judged by a finished bridge.
+
+    Draws from q seldom show where q has too little; particles that reached the posterior p do. With w = p/q the second moment of
+    the weights at a temperature beta is E_q[w^2beta] = Z E_p[w^(2beta-1)]: the larger of its two estimates counts.
+    """
+    gain = log_posterior(proposal, state.particles) - state.particles.log_proposal
+    log_weights = log_normalised(state.log_weights)
+    n = len(state.first)
+
+    def effective(beta: float) -> float:
+        first = log_sum_exp(beta * state.first) - float(np.log(n))
+        seen = log_sum_exp(2.0 * beta * state.first) - float(np.log(n))
+        reached = state.estimate + log_sum_exp(log_weights + (2.0 * beta - 1.0) * gain)
+        return n * float(np.exp(2.0 * first - max(seen, reached)))
+
+    return furthest(effective, min(2.0 * state.size, n / 2), MOST_LEAP)
 
 
 def swept(
-    proposal: Proposal, particles: Particles, moves: Moves, walk: Walk | None, seed: tuple[int, ...], threads: int = 1
+    proposal: Proposal, particles: Particles, moves: Moves, walk: Walk | None, seed: tuple[int, ...], threads: Workers = 1
 ) -> Particles:
     """Particles after one more round of moves that leave the posterior itself invariant."""
     particles, _ = walked(proposal, particles, 1.0, walk, moves.walks, seed, threads)
     return _moved(proposal, particles, 1.0, moves, seed, 1, threads)[0]
 
 
-def next_beta(beta: float, gain: Floats, log_weights: Floats, wanted: float) -> float:
-    """The furthest temperature at which the conditional effective size is still `wanted` of all particles (bisection)."""
-    weights = np.exp(log_weights - log_sum_exp(log_weights))
-
-    def share(new: float) -> float:
-        x = (new - beta) * gain
-        x = np.exp(x - x.max())
-        return float((weights @ x) ** 2 / (weights @ (x * x)))
-
-    if share(1.0) >= wanted:
-        return 1.0
-    low, high = beta, 1.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if share(middle) >= wanted else (low, middle)
-    return max(low, beta + 1e-9)
-
-
 def _moved(
-    proposal: Proposal, particles: Particles, beta: float, moves: Moves | None, seed: tuple[int, ...], stream: int, threads: int
-) -> tuple[Particles, tuple[float, ...]]:
+    proposal: Proposal, particles: Particles, beta: float, moves: Moves | None, seed: tuple[int, ...], stream: int,
+    threads: Workers,
+) -> tuple[Particles, tuple[float, ...]]:  # fmt: skip
     """Particles after their moves (or as they are, evaluated, without `moves`), and the share accepted of each kind."""
-    target = proposal.target
-    children, lengths, tops = particles.children.copy(), particles.lengths.copy(), particles.tops.copy()
-    n = len(particles)
-    shared = not target.n_parameters
-    family = target.family(particles.z[:1] if shared else particles.z)
-    points = np.zeros(n, dtype=np.int64) if shared else np.arange(n)
-    likelihood, density = np.empty(n), np.empty(n)
-    pieces = chunks(n, PIECE)
-    counts = np.zeros((len(pieces), sweep.N_COUNTS, 2))
-    regrafts, tours, stretch = (moves.regrafts, moves.tours, moves.stretch) if moves else (0, 0, 0.0)
-
-    def work(i: int) -> None:
-        part = pieces[i]
-        rng = np.random.default_rng([*seed, stream, i])
-        sweep.move(
-            family, points[part], target.data, proposal.trees, proposal.keys, beta, target.prior_numbers,
-            regrafts, tours, stretch, children[part], lengths[part], tops[part], rng, likelihood[part], density[part], counts[i],
-        )  # fmt: skip
-
-    map_threads(work, list(range(len(pieces))), threads)
-    density = density + proposal.parameters.log_density(particles.z)
-    total = counts.sum(axis=0)
+    target, p = proposal.target, particles
+    family = target.family(p.z if target.n_parameters else p.z[:1])
+    numbers = (beta, moves.regrafts, moves.tours, moves.stretch) if moves else (beta, 0, 0, 0.0)
+    pieces = [
+        (*at_points(family, part), *numbers, p.children[part], p.lengths[part], p.tops[part], (*seed, stream, i))
+        for i, part in enumerate(chunks(len(p), PIECE))
+    ]
+    done = spread(move_piece, (target.shared, proposal.shared), pieces, threads)
+    children, lengths, tops, likelihood, trees = (np.concatenate(column) for column in list(zip(*done))[:5])
+    density = trees + proposal.parameters.log_density(p.z)
+    total = np.sum([piece[5] for piece in done], axis=0)
     with np.errstate(invalid="ignore"):
         rates = tuple((total[:, 0] / np.maximum(total[:, 1], 1.0)).tolist())
-    return Particles(children, lengths, tops, particles.z, likelihood, density), rates
+    return Particles(children, lengths, tops, p.z, likelihood, density), rates
+
+
+def move_piece(
+    data: Data, prior: Floats, trees: Clades, draws: Draws, keys: NDArray[np.uint64], family: Any, points: Ints, beta: float,
+    regrafts: int, tours: int, stretch: float, children: Ints, lengths: Floats, tops: Ints, seed: tuple[int, ...],
+) -> tuple[NDArray, ...]:  # fmt: skip
+    """A few trees after their moves, their log-likelihoods and log-densities under the proposal, and counts of moves."""
+    children, lengths, tops = children.copy(), lengths.copy(), tops.copy()
+    likelihood, density, counts = np.empty(len(tops)), np.empty(len(tops)), np.zeros((sweep.N_COUNTS, 2))
+    rng = np.random.default_rng(seed)
+    sweep.move(
+        family, points, data, trees, keys, beta, prior, regrafts, tours, stretch, children, lengths, tops, rng,
+        likelihood, density, counts,
+    )  # fmt: skip
+    return children, lengths, tops, likelihood, density, counts

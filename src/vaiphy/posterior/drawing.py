@@ -5,12 +5,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades
+from vaiphy.kernels import rooted
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Bridge, Ladder, Particles
+from vaiphy.posterior.bridge import Bridge, Particles, joined
+from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.proposal import Proposal, clade_keys, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.weights import asdsf, log_sum_exp, normalised
+from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
 
@@ -35,47 +37,50 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """The final sample on its way. `pilots`: temperatures that each pilot needed, the proposal being refitted between them."""
+    """The final sample on its way.
+
+    `learned`: particles that learning ended with, and their weights. `pilots`: temperatures that each pilot needed, the proposal
+    being refitted between them.
+
+    `first`, `stride`: of all bridges, these are number first, first + stride, ... (others may be drawn elsewhere).
+    """
 
     proposal: Proposal
     from_prior: bool
+    learned: Particles | None
+    learned_weights: Floats
     pilots: tuple[int, ...] = ()
     ladder: Ladder | None = None
     n_particles: int = 0
     bridge: Bridge | None = None
     swept: tuple[Particles, ...] = ()
     drawn: tuple[Drawn, ...] = ()
+    first: int = 0
+    stride: int = 1
 
     @property
     def log_estimates(self) -> Floats:
         return np.array([one.log_evidence for one in self.drawn])
 
 
-def advance(drawing: Drawing, settings: Settings, seed: int, threads: int) -> Drawing:
+def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -> Drawing:
     """One step: particles drawn, one temperature further, one sweep more, or a bridge put away."""
     now, pilot = drawing.bridge, drawing.ladder is None
     if now is None:
         n = settings.pilot_particles * 2 ** len(drawing.pilots) if pilot else drawing.n_particles
-        key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, len(drawing.drawn), 0)
+        key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, drawing.first + drawing.stride * len(drawing.drawn), 0)
         return replace(
             drawing, bridge=bridge.initialise(drawing.proposal, n, key, settings.oversampling, drawing.ladder, threads)
         )
     if not now.done:
         return replace(drawing, bridge=bridge.step(now, drawing.proposal, settings.moves, settings.pilot_size, threads))
-    if pilot:
-        pilots = (*drawing.pilots, len(now.stages))
-        if not drawing.from_prior and _worth_refitting(pilots, settings):
-            p = now.particles
-            target, weights = drawing.proposal.target, normalised(now.log_weights)
-            refitted = fit(target, p.children, p.lengths, p.tops, p.z, weights, settings.fitting)
-            return replace(drawing, proposal=refitted, pilots=pilots, bridge=None)
-        n = _n_particles(now, settings)
-        return replace(drawing, ladder=now.found, n_particles=n, pilots=pilots, bridge=None)
     swept = drawing.swept or (now.particles,)
-    if len(swept) <= n_sweeps(drawing, settings):
-        last = drawing.ladder.walks[-1] if drawing.ladder else None
+    if len(swept) <= (settings.pilot_sweeps if pilot else n_sweeps(drawing, settings)):
+        last = now.walks[-1]
         more = bridge.swept(drawing.proposal, swept[-1], settings.moves, last, (*now.seed, 3, len(swept)), threads)
         return replace(drawing, swept=(*swept, more))
+    if pilot:
+        return _piloted(drawing, now, swept, settings)
     rates = np.mean([stage.accepted for stage in now.stages], axis=0)
     effective = tuple(stage.effective for stage in now.stages)
     one = Drawn(
@@ -85,11 +90,35 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: int) -> Dr
     return replace(drawing, bridge=None, swept=(), drawn=(*drawing.drawn, one))
 
 
-def _worth_refitting(pilots: tuple[int, ...], settings: Settings) -> bool:
-    """Whether a proposal fitted to the pilot's particles promises a shorter bridge: not if it is short, or was no use before."""
-    if pilots[-1] <= settings.short or len(pilots) > settings.max_refits:
+def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], settings: Settings) -> Drawing:
+    """What follows from a pilot: a proposal fitted to its particles, to be tried with twice as many, or the reported bridges."""
+    pilots = (*drawing.pilots, len(pilot.stages))
+    if not drawing.from_prior and _worth_refitting(pilots, pilot.worth, settings):
+        weights = np.tile(normalised(pilot.log_weights) / len(swept), len(swept))
+        particles = joined(swept)
+        if drawing.learned is not None:
+            # What learning has found stays, so that no island of trees is lost for being rare among the pilot's particles.
+            particles = joined((particles, drawing.learned))
+            kept = settings.kept_share
+            weights = np.concatenate([(1.0 - kept) * weights, kept * drawing.learned_weights])
+        target = drawing.proposal.target
+        refitted = fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
+        return replace(drawing, proposal=refitted, pilots=pilots, bridge=None, swept=())
+    ladder = pilot.found.from_leap(bridge.leap_of(pilot, drawing.proposal))
+    return replace(drawing, ladder=ladder, n_particles=_n_particles(pilot, settings), pilots=pilots, bridge=None, swept=())
+
+
+def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) -> bool:
+    """Whether to fit the proposal to the pilot's particles: once at least; further while few of its draws count for much, or its
+    ladder is long and was made shorter.
+    """
+    if len(pilots) < 2:
+        return True
+    if len(pilots) > settings.max_refits:
         return False
-    return len(pilots) < 2 or pilots[-1] < settings.shorter * pilots[-2]
+    if worth < settings.poor_worth:
+        return True
+    return settings.short < pilots[-1] < settings.shorter * pilots[-2]
 
 
 def n_sweeps(drawing: Drawing, settings: Settings) -> int:
@@ -100,8 +129,7 @@ def n_sweeps(drawing: Drawing, settings: Settings) -> int:
 def _n_particles(pilot: Bridge, settings: Settings) -> int:
     """As many particles as make accuracy and effective size likely to be reached with one bridge for each replicate."""
     for_evidence = pilot.variance * pilot.size / (settings.accuracy**2 * settings.replicates)
-    worth = 1.0 / float(np.square(pilot.ancestor_shares).sum()) / pilot.size
-    for_trees = settings.min_effective / worth / settings.replicates
+    for_trees = settings.min_effective / pilot.worth / settings.replicates
     wanted = 8 * np.ceil(max(for_evidence, for_trees) / 8)
     return int(np.clip(wanted, settings.min_particles, settings.max_particles))
 
@@ -160,7 +188,7 @@ def split_deviation(drawing: Drawing) -> float:
         own = normalised(one.log_weights) * np.exp(one.log_evidence - drawing.log_estimates.max()) / len(one.particles)
         for particles in one.particles:
             identity = np.empty((len(own), 2 * n - 2), dtype=np.uint64)
-            clades.vertex_identities(particles.children, particles.tops, keys, identity)
+            rooted.vertex_identities(particles.children, particles.tops, keys, identity)
             names.append(identity[:, n:].ravel())
             values.append(np.repeat(own, n - 2))
     half = np.concatenate(

@@ -3,14 +3,18 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Bridge
+from vaiphy.posterior.bridge import Bridge, Particles, joined
 from vaiphy.posterior.proposal import Fitting, Proposal, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees, start
 from vaiphy.target import Target
 from vaiphy.weights import normalised
+from vaiphy.workers.spread import Workers
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ def begin(target: Target, settings: Settings, seed: int, index: int, given: Give
     return Replicate(index, kind, start(target, kind, np.random.default_rng([seed, 0, index]), given))
 
 
-def advance(replicate: Replicate, settings: Settings, seed: int, threads: int) -> Replicate:
+def advance(replicate: Replicate, settings: Settings, seed: int, threads: Workers) -> Replicate:
     """One step: particles drawn, one temperature further, or the end of a round."""
     now = replicate.bridge
     k = len(replicate.rounds)
@@ -73,10 +77,18 @@ def enough(rounds: tuple[Round, ...], settings: Settings) -> bool:
 
 
 def refitted(replicates: tuple[Replicate, ...], target: Target, fitting: Fitting) -> Proposal:
-    """The proposal fitted to the particles of all replicates' bridges, each replicate weighed by the evidence it found."""
+    """The proposal fitted to what the replicates found."""
+    particles, weights = found(replicates)
+    return fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, fitting)
+
+
+def found(replicates: tuple[Replicate, ...]) -> tuple[Particles, Floats]:
+    """Particles of all finished bridges, weighed one half by the evidence of their replicate and one half equally.
+
+    By evidence alone the best replicate would silence the others, and with them islands of trees that only they have found: a
+    small bridge from a poor proposal may be several log units low.
+    """
     bridges = [r.bridge for r in replicates if r.bridge is not None and r.bridge.done]
-    share = normalised(np.array([b.estimate for b in bridges]))
+    share = 0.5 * normalised(np.array([b.estimate for b in bridges])) + 0.5 / len(bridges)
     weights = np.concatenate([s * normalised(b.log_weights) for s, b in zip(share, bridges)])
-    parts = (np.concatenate([getattr(b.particles, name) for b in bridges]) for name in ("children", "lengths", "tops", "z"))
-    children, lengths, tops, z = parts
-    return fit(target, children, lengths, tops, z, weights, fitting)
+    return joined([b.particles for b in bridges]), weights

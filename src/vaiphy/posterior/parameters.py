@@ -1,19 +1,27 @@
-"""Moves of the model parameters z with the trees held fixed: random walks shaped by what the particles look like.
+"""Moves of the model parameters z: random walks shaped by what the particles look like.
 
-Two kinds alternate, both with the covariance of the particles (measured when the ladder was found, then fixed): steps
+The topology is held fixed. The lengths are all scaled by one factor that goes with the change of the parameters as the tree
+length does among the particles: rates that differ more between sites need longer trees.
+
+Four kinds take turns (`KINDS`). Three have the covariance of the particles (measured when the ladder is found, then fixed): steps
 towards the mean that keep part of the old value (an autoregression, reversible for a normal distribution, whose density is
-divided out), and plain random walks over several scales, which reach bent and long tails.
+divided out), random walks of all parameters together, and wide steps of a single one, alone or with the others following as they
+do among the particles: those reach bent and long tails. The fourth draws from the proposal's own distribution.
 """
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import sweep
-from vaiphy.parallel import chunks, map_threads
-from vaiphy.posterior.proposal import Proposal, moments
+from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH
+from vaiphy.kernels.families import Data
+from vaiphy.parallel import chunks
+from vaiphy.posterior.parameter_law import moments
+from vaiphy.posterior.proposal import Proposal
+from vaiphy.workers.spread import Workers, spread
 
 if TYPE_CHECKING:
     from vaiphy.posterior.bridge import Particles
@@ -21,63 +29,113 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 #: What an autoregressive step keeps of the old value, and draws' worth of a diagonal in the covariance.
 KEPT, PSEUDO = 0.5, 10.0
+#: Which kind of move is made when; the sequence begins anew after the last.
+KINDS = ("towards the mean", "single", "from the proposal", "together", "single", "single")
 PIECE = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """Mean and Cholesky factor of the covariance of z."""
+    """Mean and Cholesky factor of the covariance of z, and how the logarithm of the tree length goes with z (d slopes)."""
 
     mean: Floats
     factor: Floats
+    slopes: Floats
 
 
-def walk_of(z: Floats, weights: Floats) -> Walk | None:
+def walk_of(particles: "Particles", weights: Floats) -> Walk | None:
     """The walk that fits weighted particles; None without parameters."""
+    z = particles.z
     if not z.shape[1]:
         return None
-    return Walk(*moments(z, weights, float(1.0 / np.square(weights).sum()), PSEUDO))
+    mean, factor = moments(z, weights, float(1.0 / np.square(weights).sum()), PSEUDO)
+    size = np.log(particles.lengths[:, 1:].sum(axis=1))
+    together = weights @ ((z - mean) * (size - weights @ size)[:, None])
+    return Walk(mean, factor, np.linalg.solve(factor.T, np.linalg.solve(factor, together)))
 
 
 def walked(
-    proposal: Proposal, particles: "Particles", beta: float, walk: Walk | None, n_walks: int, seed: tuple[int, ...], threads: int
-) -> tuple["Particles", float]:
+    proposal: Proposal, particles: "Particles", beta: float, walk: Walk | None, n_walks: int, seed: tuple[int, ...],
+    threads: Workers,
+) -> tuple["Particles", float]:  # fmt: skip
     """Particles after `n_walks` moves of their parameters, and the share accepted."""
     if walk is None or not n_walks:
         return particles, 0.0
-    from dataclasses import replace
-
-    target = proposal.target
     rng = np.random.default_rng([*seed, 0])
-    z, likelihood = particles.z, particles.log_likelihood
-    density = proposal.parameters.log_density(z)
-    trees = particles.log_proposal - density
+    now = _Point(proposal, particles, proposal.parameters.log_density(particles.z))
     accepted = 0
-
-    def log_target(z: Floats, likelihood: Floats, density: Floats) -> Floats:
-        return beta * (likelihood + target.log_parameter_prior(z)) + (1.0 - beta) * density
-
-    now = log_target(z, likelihood, density)
     for k in range(n_walks):
-        new, ratio = proposed(walk, z, k, rng)
-        new_likelihood = log_likelihoods(proposal, particles, new, threads)
-        new_density = proposal.parameters.log_density(new)
-        then = log_target(new, new_likelihood, new_density)
-        taken = np.log(rng.random(len(z))) < then - now + ratio
+        old = now.particles
+        kind = KINDS[k % len(KINDS)]
+        if kind == "from the proposal":
+            z, ratio = proposal.parameters.sample(len(old), rng), now.density
+        else:
+            z, ratio = proposed(walk, old.z, kind, rng)
+        # All lengths are scaled as the tree length goes with the parameters; the Jacobian has a factor for each branch.
+        log_scale = (z - old.z) @ walk.slopes
+        lengths = old.lengths * np.exp(log_scale)[:, None]
+        ratio = ratio + (lengths.shape[1] - 1) * log_scale
+        inner = lengths[:, 1:]
+        inside = (inner.min(axis=1) >= MIN_LENGTH) & (inner.max(axis=1) <= MAX_LENGTH)
+        lengths[~inside] = old.lengths[~inside]
+        new = _Point(proposal, *_evaluated(proposal, old, lengths, z, threads))
+        if kind == "from the proposal":
+            ratio = ratio - new.density
+        taken = inside & (np.log(rng.random(len(z))) < new.log_target(beta) - now.log_target(beta) + ratio)
         accepted += int(taken.sum())
-        z = np.where(taken[:, None], new, z)
-        likelihood, density, now = (
-            np.where(taken, a, b) for a, b in ((new_likelihood, likelihood), (new_density, density), (then, now))
+        now = now.with_those_of(new, taken)
+    return now.particles, accepted / (n_walks * len(particles))
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Particles and the log-density of their parameters under the proposal."""
+
+    proposal: Proposal
+    particles: "Particles"
+    density: Floats
+
+    def log_target(self, beta: float) -> Floats:
+        """Log of pi_beta, up to what does not change with lengths and parameters."""
+        target, p = self.proposal.target, self.particles
+        posterior = p.log_likelihood + target.log_length_prior(p.lengths, p.tops) + target.log_parameter_prior(p.z)
+        return beta * posterior + (1.0 - beta) * p.log_proposal
+
+    def with_those_of(self, new: "_Point", taken: NDArray[np.bool_]) -> "_Point":
+        """These particles, with some replaced."""
+        one, other = self.particles, new.particles
+        particles = replace(
+            one,
+            lengths=np.where(taken[:, None], other.lengths, one.lengths),
+            z=np.where(taken[:, None], other.z, one.z),
+            log_likelihood=np.where(taken, other.log_likelihood, one.log_likelihood),
+            log_proposal=np.where(taken, other.log_proposal, one.log_proposal),
         )
-    moved = replace(particles, z=z, log_likelihood=likelihood, log_proposal=trees + density)
-    return moved, accepted / (n_walks * len(z))
+        return _Point(self.proposal, particles, np.where(taken, new.density, self.density))
 
 
-def proposed(walk: Walk, z: Floats, kind: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _evaluated(
+    proposal: Proposal, particles: "Particles", lengths: Floats, z: Floats, threads: Workers
+) -> tuple["Particles", Floats]:
+    """The particles at other lengths and parameters, and the log-density of these parameters."""
+    density = proposal.parameters.log_density(z)
+    trees = proposal.log_density_of_trees(particles.children, lengths, particles.tops, threads)
+    moved = replace(particles, lengths=lengths, z=z, log_proposal=trees + density)
+    return replace(moved, log_likelihood=log_likelihoods(proposal, moved, z, threads)), density
+
+
+def proposed(walk: Walk, z: Floats, kind: str, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """New points and the log-ratio of proposal densities, log q(old | new) - log q(new | old)."""
     n, d = z.shape
+    if kind == "single":
+        covariance = walk.factor @ walk.factor.T
+        deviation = np.sqrt(np.diag(covariance))
+        which = rng.integers(d, size=n)
+        direction = np.where(rng.random((n, 1)) < 0.5, np.eye(d)[which], (covariance / np.diag(covariance)[:, None])[which])
+        step = rng.standard_normal(n) * np.exp(rng.normal(0.0, 1.0, size=n)) * deviation[which]
+        return z + step[:, None] * direction, np.zeros(n)
     step = rng.standard_normal((n, d)) @ walk.factor.T
-    if kind % 2:
+    if kind == "together":
         scale = 2.4 / np.sqrt(d) * np.exp(rng.normal(0.0, 1.0, size=(n, 1)) - 0.7)
         return z + scale * step, np.zeros(n)
     new = walk.mean + KEPT * (z - walk.mean) + np.sqrt(1.0 - KEPT**2) * step
@@ -87,15 +145,25 @@ def proposed(walk: Walk, z: Floats, kind: int, rng: np.random.Generator) -> tupl
     return new, 0.5 * (new_size - old_size)
 
 
-def log_likelihoods(proposal: Proposal, particles: "Particles", z: Floats, threads: int) -> Floats:
+def log_likelihoods(proposal: Proposal, particles: "Particles", z: Floats, threads: Workers) -> Floats:
     """Log-likelihoods of the particles' trees at parameters z."""
-    family, data = proposal.target.family(z), proposal.target.data
-    out, points = np.empty(len(z)), np.arange(len(z))
+    family, p = proposal.target.family(z), particles
+    pieces = [(*at_points(family, part), p.children[part], p.lengths[part], p.tops[part]) for part in chunks(len(z), PIECE)]
+    return np.concatenate(spread(weigh_piece, (proposal.target.shared,), pieces, threads))
 
-    def work(part: slice) -> None:
-        sweep.log_likelihoods(
-            family, points[part], data, particles.children[part], particles.lengths[part], particles.tops[part], out[part]
-        )
 
-    map_threads(work, chunks(len(z), PIECE), threads)
+def at_points(family: Any, part: slice) -> tuple[Any, NDArray[np.int64]]:
+    """The models of some of the particles, and which of these each has; where all share one model, that one."""
+    if len(family.pi) == 1:
+        return family, np.zeros(part.stop - part.start, dtype=np.int64)
+    return type(family)(*(array[part] for array in family)), np.arange(part.stop - part.start)
+
+
+def weigh_piece(
+    data: Data, prior: Floats, family: Any, points: NDArray[np.int64], children: NDArray[np.int64], lengths: Floats,
+    tops: NDArray[np.int64],
+) -> Floats:  # fmt: skip
+    """Log-likelihoods of a few trees."""
+    out = np.empty(len(tops))
+    sweep.log_likelihoods(family, points, data, children, lengths, tops, out)
     return out

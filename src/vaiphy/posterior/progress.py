@@ -40,15 +40,16 @@ def describe(state: State) -> Info:
         return Info(
             "ladder", LEARNING + 0.05 * along, value, error, f"pilot {len(drawing.pilots) + 1}, at {along:.2f} of the way"
         )
-    wanted = float(settings.replicates)
-    if drawing.drawn and np.isfinite(error):
+    wanted = float(settings.bridges or settings.replicates)
+    if not settings.bridges and drawing.drawn and np.isfinite(error):
         wanted = max(wanted, len(drawing.drawn) * (error / settings.accuracy) ** 2)
         trees = drawings.effective_trees(drawing)
         wanted = min(max(wanted, len(drawing.drawn) * settings.min_effective / trees), settings.max_bridges)
     done = min((len(drawing.drawn) + along) / wanted, 1.0)
     share = 1.0 if state.done else LEARNING + 0.05 + (0.95 - LEARNING) * done
     bridges = int(np.ceil(wanted))
-    message = f"bridge {min(len(drawing.drawn) + 1, bridges)} of about {bridges}, {drawing.n_particles} particles"
+    about = "" if settings.bridges else "about "
+    message = f"run {min(len(drawing.drawn) + 1, bridges)} of {about}{bridges}, {drawing.n_particles} particles"
     return Info("sample", share, value, error, message)
 
 

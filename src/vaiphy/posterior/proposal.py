@@ -1,23 +1,25 @@
 """What a bridge starts from: a distribution of trees, lengths and parameters that can be drawn from and evaluated exactly.
 
-Trees and lengths: `kernels.clades` (each clade split given the clade it is part of, a Gamma for each branch). Parameters: a
-Student t around the learned mean, mixed with a share of the prior. All are fitted to weighted trees; nothing learned at all is
-the prior.
+Trees and lengths: `kernels.clades` (each clade split given the clade it is part of, a Gamma for each branch). Parameters:
+`parameter_law`. All are fitted to weighted trees; nothing learned at all is the prior.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import log
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
-from vaiphy.kernels import clades
+from vaiphy.kernels import clade_draws, clades, rooted
 from vaiphy.kernels.binary import taxon_keys
-from vaiphy.parallel import chunks, map_threads
+from vaiphy.parallel import chunks
+from vaiphy.posterior import parameter_law
+from vaiphy.posterior.parameter_law import ParameterFitting, ParameterLaw
 from vaiphy.target import Target
 from vaiphy.trees.counts import log_n_rooted
+from vaiphy.workers.spread import Shared, Workers, spread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -35,8 +37,7 @@ class Fitting:
     `floor`: share of each clade's probability kept for splits not seen. `pseudo`: draws' worth of a wide Gamma in each length's
     shape (in a context: of the clade's Gamma); `context_pseudo`: draws' worth of the clade's splits in a context's. `widening`:
     factor on the shapes (below one: wider than what was seen). `least_draws`: with fewer effective draws a clade or context has
-    no Gamma of its own. `most_shape`: no Gamma is narrower. `t_freedom`, `prior_share`: the parameters' Student t and the share
-    of the prior mixed into it; `covariance_pseudo`: draws' worth of a diagonal in its covariance.
+    no Gamma of its own. `most_shape`: no Gamma is narrower. `parameters`: how their own distribution is fitted.
     """
 
     floor: float = 0.005
@@ -45,43 +46,10 @@ class Fitting:
     widening: float = 0.9
     least_draws: float = 3.0
     most_shape: float = 300.0
-    t_freedom: float = 6.0
-    prior_share: float = 0.05
-    covariance_pseudo: float = 10.0
+    parameters: ParameterFitting = field(default_factory=ParameterFitting)
 
 
 DEFAULT = Fitting()
-
-
-@dataclass(frozen=True, eq=False)
-class Parameters:
-    """Distribution of z: (1 - prior share) Student t + prior share * prior. Without `mean` it is the prior."""
-
-    target: Target
-    mean: Floats | None = None
-    factor: Floats | None = None
-    freedom: float = 6.0
-    prior_share: float = 0.05
-
-    def sample(self, n: int, rng: np.random.Generator) -> Floats:
-        z = self.target.draw_parameters(n, rng)
-        if self.mean is None or self.factor is None or not z.shape[1]:
-            return z
-        learned = rng.random(n) >= self.prior_share
-        normal = rng.standard_normal(z.shape)
-        spread = np.sqrt(self.freedom / rng.chisquare(self.freedom, size=(n, 1)))
-        z[learned] = (self.mean + spread * normal @ self.factor.T)[learned]
-        return z
-
-    def log_density(self, z: Floats) -> Floats:
-        prior = self.target.log_parameter_prior(z)
-        if self.mean is None or self.factor is None or not z.shape[1]:
-            return prior
-        d, v = z.shape[1], self.freedom
-        scaled = np.linalg.solve(self.factor, (z - self.mean).T)
-        log_t = gammaln(0.5 * (v + d)) - gammaln(0.5 * v) - 0.5 * d * log(v * np.pi) - np.log(np.diag(self.factor)).sum()
-        log_t = log_t - 0.5 * (v + d) * np.log1p((scaled**2).sum(axis=0) / v)
-        return np.logaddexp(log(self.prior_share) + prior, np.log1p(-self.prior_share) + log_t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,34 +58,56 @@ class Proposal:
 
     target: Target
     trees: clades.Clades
-    draws: clades.Draws
-    parameters: Parameters
+    draws: clade_draws.Draws
+    parameters: ParameterLaw
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What drawing, moving and evaluating trees need of this, for workers."""
+        return Shared((self.trees, self.draws, self.keys))
 
     @property
     def keys(self) -> NDArray[np.uint64]:
         return clade_keys(self.target.n_taxa)
 
-    def sample(self, n: int, seed: list[int], threads: int = 1) -> tuple[Ints, Floats, Ints, Floats]:
+    def sample(self, n: int, seed: list[int], threads: Workers = 1) -> tuple[Ints, Floats, Ints, Floats]:
         """n draws: children (n, n_taxa-2, 2), lengths (n, 2 n_taxa-2), tops (n,), z (n, d)."""
-        size = self.target.n_taxa
-        children, tops = np.empty((n, size - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
-        lengths = np.zeros((n, 2 * size - 2))
-
-        def draw(part: slice) -> None:
-            rng = np.random.default_rng([*seed, part.start])
-            clades.sample(self.trees, self.draws, self.keys, rng, children[part], lengths[part], tops[part])
-
-        map_threads(draw, chunks(n, PIECE), threads)
+        pieces = [(self.target.n_taxa, part.stop - part.start, (*seed, part.start)) for part in chunks(n, PIECE)]
+        drawn = spread(draw_piece, (self.shared,), pieces, threads)
+        children, lengths, tops = (np.concatenate(column) for column in zip(*drawn))
         return children, lengths, tops, self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
 
-    def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: int = 1) -> Floats:
-        out = np.empty(len(children))
+    def is_forbidden(self, children: Ints, tops: Ints) -> NDArray[np.bool_]:
+        """Which trees have a split that they must not have: those are drawn, but the prior does not know them."""
+        if not len(self.trees.rules.forbidden):
+            return np.zeros(len(children), dtype=bool)
+        names = np.empty((len(children), 2 * self.target.n_taxa - 2), dtype=np.uint64)
+        rooted.vertex_identities(children, tops, self.keys, names)
+        return np.asarray(np.isin(names, self.trees.rules.forbidden).any(axis=1))
 
-        def evaluate(part: slice) -> None:
-            clades.log_densities(self.trees, self.keys, children[part], lengths[part], tops[part], out[part])
+    def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: Workers = 1) -> Floats:
+        pieces = [(children[part], lengths[part], tops[part]) for part in chunks(len(children), PIECE)]
+        return np.concatenate(spread(density_piece, (self.shared,), pieces, threads))
 
-        map_threads(evaluate, chunks(len(children), PIECE), threads)
-        return out
+
+def draw_piece(
+    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], n_taxa: int, n: int, seed: tuple[int, ...]
+) -> tuple[Ints, Floats, Ints]:
+    """A few trees from the proposal."""
+    children, tops = np.empty((n, n_taxa - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
+    lengths = np.zeros((n, 2 * n_taxa - 2))
+    rng = np.random.default_rng(seed)
+    clade_draws.sample(trees, draws, keys, rng, children, lengths, tops)
+    return children, lengths, tops
+
+
+def density_piece(
+    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], children: Ints, lengths: Floats, tops: Ints
+) -> Floats:
+    """Log-densities of a few trees under the proposal."""
+    out = np.empty(len(children))
+    clades.log_densities(trees, keys, children, lengths, tops, out)
+    return out
 
 
 def clade_keys(n_taxa: int) -> NDArray[np.uint64]:
@@ -139,9 +129,9 @@ def prior_proposal(target: Target) -> Proposal:
         shape, rate = terms.alpha_outer, terms.rate
     empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     numbers = np.array([shape, rate, shape, rate], dtype=np.float64)
-    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers)
-    draws = clades.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
-    return Proposal(target, trees, draws, Parameters(target))
+    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers, target.rules)
+    draws = clade_draws.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
+    return Proposal(target, trees, draws, ParameterLaw(target))
 
 
 def fit(
@@ -152,26 +142,23 @@ def fit(
     children, lengths, tops, z, weights = children[kept], lengths[kept], tops[kept], z[kept], weights[kept]
     effective = 1.0 / np.square(weights).sum()
     trees, draws = _fit_trees(target, children, lengths, tops, weights, effective, fitting)
-    return Proposal(target, trees, draws, _fit_parameters(target, z, weights, effective, fitting))
+    return Proposal(target, trees, draws, parameter_law.fit(target, z, weights, fitting.parameters))
 
 
 def _fit_trees(
     target: Target, children: Ints, lengths: Floats, tops: Ints, weights: Floats, effective: float, fitting: Fitting
-) -> tuple[clades.Clades, clades.Draws]:
+) -> tuple[clades.Clades, clade_draws.Draws]:
     n, words = target.n_taxa, _words(target.n_taxa)
     t = len(children)
     split, sets = np.empty((t, n - 2), dtype=np.uint64), np.empty((t, n - 2, words), dtype=np.uint64)
     clade, context = np.empty((t, 2 * n - 2), dtype=np.uint64), np.empty((t, 2 * n - 2), dtype=np.uint64)
-    sizes = np.empty((t, n - 2), dtype=np.int64)
-    clades.describe(children, tops, clade_keys(n), split, sets, sizes, clade, context)
+    log_trees, log_uniform = _log_trees(n), np.empty((t, n - 2))
+    clades.describe(children, tops, clade_keys(n), target.rules, log_trees, split, sets, log_uniform, clade, context)
     inner = np.repeat(weights, n - 2) * effective
     alone = _splits(split.ravel(), clade[:, n:].ravel(), sets.reshape(-1, words), inner)
     within = _splits(split.ravel(), context[:, n:].ravel(), sets.reshape(-1, words), inner)
     # Probabilities of splits: of a clade alone, with a floor; in a context, shrunk towards those.
-    size = _sizes(split.ravel(), sizes.ravel(), alone.split)
-    log_trees = _log_trees(n)
-    part = np.bitwise_count(alone.sets).sum(axis=1).astype(np.int64)
-    uniform = np.exp(log_trees[part] + log_trees[size - part] - log_trees[size])
+    uniform = np.exp(_of_splits(split.ravel(), log_uniform.ravel(), alone.split))
     by_clade = (1.0 - fitting.floor) * alone.seen / alone.total + fitting.floor * uniform
     at = np.searchsorted(np.sort(alone.split), within.split)
     base = by_clade[np.argsort(alone.split)][at]
@@ -203,9 +190,9 @@ def _fit_trees(
         total = group.total[begins]
         pseudo = fitting.context_pseudo
         place_value[places, 2] = log(fitting.floor) if group is alone else np.log(pseudo / (total + pseudo))
-    law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers)
+    law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers, target.rules)
     child = np.ascontiguousarray(np.concatenate([alone.sets, within.sets]))
-    return law, clades.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
+    return law, clade_draws.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
 
 
 class _Splits(NamedTuple):
@@ -233,10 +220,10 @@ def _splits(split: NDArray, head: NDArray, sets: NDArray, weights: Floats) -> _S
     return _Splits(head[first], split[first], sets[first], count, total, cumulative)
 
 
-def _sizes(split: NDArray, sizes: Ints, wanted: NDArray) -> Ints:
-    """Number of taxa of the clade that each of the wanted splits divides."""
+def _of_splits(split: NDArray, values: Floats, wanted: NDArray) -> Floats:
+    """The value of each of the wanted splits."""
     names, first = np.unique(split, return_index=True)
-    return sizes[first][np.searchsorted(names, wanted)]
+    return values[first][np.searchsorted(names, wanted)]
 
 
 def _gammas(
@@ -281,25 +268,6 @@ def _placed(keys: NDArray) -> tuple[NDArray, Ints]:
     table, place = np.zeros(size, dtype=np.uint64), np.empty(len(keys), dtype=np.int64)
     clades.place_all(np.ascontiguousarray(keys), table, place)
     return table, place
-
-
-def _fit_parameters(target: Target, z: Floats, weights: Floats, effective: float, fitting: Fitting) -> Parameters:
-    if not target.n_parameters:
-        return Parameters(target)
-    mean, factor = moments(z, weights, effective, fitting.covariance_pseudo)
-    # A Student t with the same covariance is narrower at its centre.
-    shrink = np.sqrt((fitting.t_freedom - 2.0) / fitting.t_freedom) * 1.1
-    return Parameters(target, mean, factor * shrink, fitting.t_freedom, fitting.prior_share)
-
-
-def moments(z: Floats, weights: Floats, effective: float, pseudo: float) -> tuple[Floats, NDArray]:
-    """Weighted mean of z and a Cholesky factor of its covariance, shrunk towards its diagonal."""
-    mean = weights @ z
-    centred = z - mean
-    covariance = (weights[:, None] * centred).T @ centred
-    trust = effective / (effective + pseudo)
-    diagonal = np.diag(np.maximum(np.diag(covariance), 1e-6))
-    return mean, np.linalg.cholesky(trust * covariance + (1.0 - trust) * diagonal + 1e-9 * diagonal)
 
 
 def _mean(values: Floats, weights: Floats, chosen: NDArray[np.bool_]) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades
+from vaiphy.kernels import rooted
 from vaiphy.posterior import drawing as drawings
 from vaiphy.posterior.drawing import Drawing
 from vaiphy.posterior.proposal import clade_keys
@@ -45,7 +45,9 @@ def result(state: State) -> Result:
     effective = drawings.effective_trees(drawing)
     reasons = objections(state, drawing)
     first = np.concatenate([one.first for one in drawing.drawn])
-    first = np.maximum(first, log_evidence - 1e4)
+    # Draws of forbidden trees have no weight: a bound from the others, times their share, is one too.
+    allowed = np.isfinite(first)
+    first = np.maximum(first[allowed] + np.log(allowed.mean()), log_evidence - 1e4)
     groups = first[: len(first) // 10 * 10].reshape(-1, 10)
     bounds = {
         "LB-1": float(first.mean()),
@@ -83,7 +85,7 @@ def tree_sample(state: State, drawing: Drawing) -> TreeSample:
         size = len(one.log_weights)
         for particles in one.particles:
             renumbered, own = np.empty((size, n - 2, 2), dtype=np.int32), np.empty((size, 2 * n - 2))
-            clades.renumber(particles.children, particles.lengths, particles.tops, renumbered, own)
+            rooted.renumber(particles.children, particles.lengths, particles.tops, renumbered, own)
             children.append(renumbered)
             lengths.append(own)
             z.append(particles.z)
@@ -93,7 +95,7 @@ def tree_sample(state: State, drawing: Drawing) -> TreeSample:
         at += size
     stacked = np.concatenate(children)
     hashes = np.empty(len(stacked), dtype=np.uint64)
-    clades.topology_identities(stacked.astype(np.int64), clade_keys(n), hashes)
+    rooted.topology_identities(stacked.astype(np.int64), clade_keys(n), hashes)
     _, where, topology = np.unique(hashes, return_index=True, return_inverse=True)
     # Branch v belongs to vertex v of the topology that is kept: trees of one topology are numbered alike.
     every, lengths_of_all = np.concatenate(z), np.concatenate(lengths)
@@ -117,19 +119,19 @@ def objections(state: State, drawing: Drawing) -> list[str]:
         found.append("the run was ended before the accuracy asked for was reached")
     elif error > settings.accuracy:
         found.append(
-            f"the standard error is {error:.3f}, above the {settings.accuracy:g} asked for, after {len(drawing.drawn)} bridges: "
+            f"the standard error is {error:.3f}, above the {settings.accuracy:g} asked for, after {len(drawing.drawn)} runs: "
             "more particles (--particles) or a lower accuracy (--accuracy) are needed"
         )
     within = float(np.mean([one.variance for one in drawing.drawn]))
     between = float(np.var(np.exp(drawing.log_estimates - log_evidence), ddof=1)) if len(drawing.drawn) > 1 else 0.0
     if len(drawing.drawn) >= 4 and between > 8.0 * within and np.sqrt(between) > 2.0 * settings.accuracy:
         found.append(
-            f"the bridges' estimates scatter by {np.sqrt(between):.2f}, where {np.sqrt(within):.2f} was expected: "
+            f"the estimates of the runs scatter by {np.sqrt(between):.2f}, where {np.sqrt(within):.2f} was expected: "
             "more particles (--particles) are needed"
         )
     fewest = min(one.n_ancestors for one in drawing.drawn)
     if fewest < FEW_ANCESTORS:
-        found.append(f"all particles of one bridge descend from {fewest} draws: more particles (--particles) are needed")
+        found.append(f"all particles of one run descend from {fewest} draws: more particles (--particles) are needed")
     for replicate in state.replicates:
         if not replicate.rounds:
             continue
@@ -143,7 +145,7 @@ def objections(state: State, drawing: Drawing) -> list[str]:
     deviation = drawings.split_deviation(drawing)
     if np.isfinite(deviation) and deviation > settings.max_deviation:
         found.append(
-            f"the average standard deviation of split frequencies between bridges is {deviation:.4f}, above "
+            f"the average standard deviation of split frequencies between runs is {deviation:.4f}, above "
             f"{settings.max_deviation:g}: more particles (--particles) are needed"
         )
     return found

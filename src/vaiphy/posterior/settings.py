@@ -20,11 +20,13 @@ class Settings:
     effective size by which their ladders are found (coarsely: only a proposal is wanted); rounds of bridging and refitting end
     when a round no longer needs fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
 
-    Drawing: the pooled proposal's ladder is found by `pilot_particles` at `pilot_size`; while it has more than `short`
-    temperatures the proposal is refitted to the pilot's particles and tried with twice as many, up to `max_refits` times, as long
-    as that makes it shorter. The number of particles of a final bridge follows from the variance seen there, between
-    `min_particles` and `max_particles`; at the end of each bridge more sweeps add trees, `sweep_share` times as many as it has
-    temperatures; no more than `max_bridges` bridges are made.
+    Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` and ends with
+    `pilot_sweeps` sweeps; the proposal is refitted to the pilot's particles (with a share `kept_share` of what learning found)
+    and tried with twice as many, once at least, and up to `max_refits` times while fewer than `poor_worth` independent draws
+    stand behind each particle, or the ladder has more than `short` temperatures and becomes shorter. The number of particles of a
+    final bridge follows from the variance seen there, between `min_particles` and `max_particles`; at the end of each bridge more
+    sweeps add trees, `sweep_share` times as many as it has temperatures; no more than `max_bridges` bridges are
+    made, or exactly `bridges`, if given, whatever their accuracy.
     """
 
     replicates: int = 4
@@ -32,8 +34,8 @@ class Settings:
     min_effective: float = 1500.0
     max_deviation: float = 0.01
     oversampling: int = 25
-    kinds: tuple[str, ...] = ("prior",)
-    learn_particles: int = 64
+    kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "prior")
+    learn_particles: int = 32
     learn_size: float = 0.5
     learn_moves: Moves = field(default_factory=lambda: Moves(regrafts=2))
     refine_size: float = 0.7
@@ -42,6 +44,9 @@ class Settings:
     shorter: float = 0.8
     pilot_particles: int = 128
     pilot_size: float = 0.9
+    pilot_sweeps: int = 2
+    kept_share: float = 0.15
+    poor_worth: float = 0.2
     short: int = 5
     max_refits: int = 3
     min_particles: int = 192
@@ -49,4 +54,5 @@ class Settings:
     moves: Moves = field(default_factory=Moves)
     sweep_share: float = 0.25
     max_bridges: int = 32
+    bridges: int | None = None
     fitting: Fitting = field(default_factory=Fitting)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels.joining_neighbours import bionj
+from vaiphy.posterior.constrained_starts import joined_under
 from vaiphy.posterior.proposal import Fitting, Proposal, fit, prior_proposal
 from vaiphy.target import Target
 
@@ -40,16 +41,27 @@ def start(target: Target, kind: str, rng: np.random.Generator, given: GivenTrees
     children, lengths = np.empty((N_TREES, n - 2, 2), dtype=np.int32), np.zeros((N_TREES, 2 * n - 2))
     for i in range(N_TREES):
         counts = [rng.multinomial(round(float(part.counts.sum())), part.counts / part.counts.sum()) for part in target.parts]
-        bionj(distances(target, [c.astype(np.float64) for c in counts]), children[i], lengths[i])
+        apart = distances(target, [c.astype(np.float64) for c in counts])
+        if target.constraint is None:
+            bionj(apart, children[i], lengths[i])
+        else:
+            joined_under(target.constraint, apart, children[i], lengths[i], rng)
     return _fitted(target, children, lengths, np.full(N_TREES, 1.0 / N_TREES), rng)
 
 
 def _fitted(target: Target, children: NDArray[np.int32], lengths: Floats, weights: Floats, rng: np.random.Generator) -> Proposal:
-    """A wide proposal around weighted trees; parameters from the prior."""
-    tops = np.full(len(children), 2 * target.n_taxa - 3, dtype=np.int64)
+    """A wide proposal around weighted trees, those of them that obey the constraint; parameters from the prior."""
+    prior, lengths = prior_proposal(target), np.maximum(lengths, SHORTEST)
+    trees, tops = children.astype(np.int64), np.full(len(children), 2 * target.n_taxa - 3, dtype=np.int64)
+    if target.constraint is not None:
+        obey = np.isfinite(prior.log_density_of_trees(trees, lengths, tops)) & ~prior.is_forbidden(trees, tops)
+        weights = weights * obey
+        if not weights.any():
+            return prior
+        weights /= weights.sum()
     z = target.draw_parameters(len(children), rng)
-    learned = fit(target, children.astype(np.int64), np.maximum(lengths, SHORTEST), tops, z, weights, WIDELY)
-    return Proposal(target, learned.trees, learned.draws, prior_proposal(target).parameters)
+    learned = fit(target, trees, lengths, tops, z, weights, WIDELY)
+    return Proposal(target, learned.trees, learned.draws, prior.parameters)
 
 
 def distances(target: Target, counts: list[Floats] | None = None) -> Floats:

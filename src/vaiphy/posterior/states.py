@@ -21,6 +21,7 @@ from vaiphy.posterior.proposal import prior_proposal
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees
 from vaiphy.target import Target
+from vaiphy.workers.spread import Workers, each
 
 #: First rounds from the prior must find this much more (log units) than later ones for the prior to be kept as proposal.
 MARGIN = 1.0
@@ -46,15 +47,19 @@ def initialise(target: Target, settings: Settings, seed: int, given: GivenTrees 
     return State(target, settings, seed, replicates)
 
 
-def step(state: State, threads: int = 1) -> State:
+def step(state: State, threads: Workers = 1) -> State:
     """One bounded piece of work: a stage of every replicate that is not ready, or of the final sample."""
     if state.done:
         return state
     settings = state.settings
     if state.drawing is None:
-        replicates = tuple(r if r.ready else learning.advance(r, settings, state.seed, threads) for r in state.replicates)
+
+        def advanced(replicate: Replicate) -> Replicate:
+            return replicate if replicate.ready else learning.advance(replicate, settings, state.seed, threads)
+
+        replicates = tuple(each(advanced, state.replicates, threads))
         state = replace(state, replicates=replicates)
-        return _begin_drawing(state, replicates) if all(r.ready for r in replicates) else state
+        return begin_drawing(state, replicates) if all(r.ready for r in replicates) else state
     drawing = drawings.advance(state.drawing, settings, state.seed, threads)
     return replace(state, drawing=drawing, done=_enough(drawing, settings))
 
@@ -66,7 +71,19 @@ def hurried(state: State) -> State:
     usable = tuple(r for r in state.replicates if r.rounds or (r.bridge is not None and r.bridge.done))
     if not usable:
         raise ValueError("no replicate has reached the posterior yet")
-    return _begin_drawing(state, usable)
+    return begin_drawing(state, usable)
+
+
+def begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
+    """Freeze a proposal: the pooled one, or the prior where bridges from it find more than those from what was learned."""
+    if _prior_is_better(replicates):
+        return replace(state, drawing=Drawing(prior_proposal(state.target), True, None, np.zeros(0)))
+    finished = tuple(r for r in replicates if r.bridge is not None and r.bridge.done)
+    if not finished:  # all are between two rounds: the one that found most
+        best = max(replicates, key=lambda r: r.rounds[-1].log_evidence)
+        return replace(state, drawing=Drawing(best.proposal, False, None, np.zeros(0)))
+    proposal = learning.refitted(finished, state.target, state.settings.fitting)
+    return replace(state, drawing=Drawing(proposal, False, *learning.found(finished)))
 
 
 def to_arrays(state: State) -> dict[str, NDArray]:
@@ -78,19 +95,6 @@ def from_arrays(arrays: dict[str, NDArray], target: Target, settings: Settings) 
     """The state that `to_arrays` described."""
     state: State = saving.from_arrays(State, arrays, {Target: target, Settings: settings})
     return state
-
-
-def _begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
-    """Freeze a proposal: the pooled one, or the prior where bridges from it find more than those from what was learned."""
-    from_prior = _prior_is_better(replicates)
-    proposal = prior_proposal(state.target)
-    if not from_prior:
-        finished = tuple(r for r in replicates if r.bridge is not None and r.bridge.done)
-        if finished:
-            proposal = learning.refitted(finished, state.target, state.settings.fitting)
-        else:  # all are between two rounds: the one that found most
-            proposal = max(replicates, key=lambda r: r.rounds[-1].log_evidence).proposal
-    return replace(state, drawing=Drawing(proposal, from_prior))
 
 
 def _prior_is_better(replicates: tuple[Replicate, ...]) -> bool:
@@ -105,8 +109,10 @@ def _prior_is_better(replicates: tuple[Replicate, ...]) -> bool:
 
 
 def _enough(drawing: Drawing, settings: Settings) -> bool:
-    if drawing.bridge is not None or len(drawing.drawn) < settings.replicates:
+    if drawing.bridge is not None or len(drawing.drawn) < (settings.bridges or settings.replicates):
         return False
+    if settings.bridges:
+        return True
     if len(drawing.drawn) >= settings.max_bridges:
         return True
     if drawings.evidence(drawing)[1] > settings.accuracy or drawings.effective_trees(drawing) < settings.min_effective:

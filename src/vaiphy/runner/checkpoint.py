@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from vaiphy.errors import FailedError
 
 #: Raised when the meaning of the arrays changes; a checkpoint of another format is refused.
-FORMAT = 2
+FORMAT = 3
 _HEADER = "header.json"
 _MAGIC = b"VaiPhy checkpoint\n"
 

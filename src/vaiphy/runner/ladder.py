@@ -15,6 +15,7 @@ from vaiphy import __version__
 from vaiphy.alignment import Alignment, SitePatterns, compress, too_few_taxa
 from vaiphy.errors import InputError
 from vaiphy.formats import read_alignment
+from vaiphy.formats.constraints import constraint_of, lines_of
 from vaiphy.formats.partitions import Subset, read_partition
 from vaiphy.kernels.announce import announced
 from vaiphy.methods import outcome
@@ -28,12 +29,15 @@ from vaiphy.models.ladders import ladder, with_invariable
 from vaiphy.output.model_table import contents
 from vaiphy.parallel import available_threads
 from vaiphy.runner import checkpoint
+from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
 from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.partitioned import nexus_text
 from vaiphy.runner.run import Listener, content_of
 from vaiphy.runner.saved import load_saved, with_suffix
-from vaiphy.runner.steps import run_steps
+from vaiphy.runner.steps import run_steps, with_workers
 from vaiphy.summary.model_comparison import ModelComparison, ModelEvidence, compared
+from vaiphy.workers.cluster import pool_of
+from vaiphy.workers.spread import Workers
 
 #: Ends the label of a model that each part has for itself.
 EACH_PART = " each part"
@@ -54,18 +58,24 @@ def compare_models(
     matchchar: str | None = None,
     missing: str | None = None,
     seqtype: str | None = None,
+    constraint: ConstraintTree = None,
+    monophyletic: Clades = (),
+    not_monophyletic: Clades = (),
     redo: bool = False,
     listener: Listener | None = None,
+    executor: Any = None,
 ) -> ModelComparison:
     """Evidences of several models of one alignment, with Bayes factors and posterior probabilities.
 
     `models` are model strings; without any, a ladder of about a dozen for the kind of data. With a `partition` each model is
-    tried once for all sites and once for each part separately. With a `prefix` there are checkpoints and result files.
+    tried once for all sites and once for each part separately. Constraints are those of `vaiphy.run`. With a `prefix` there are
+    checkpoints and result files. `executor` does the heavy work elsewhere, as in `run`.
     """
     listener = listener or Listener()
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
     if message := too_few_taxa(data):
         raise InputError(message)
+    data, want = arranged(data, wanted_of(data, constraint, monophyletic, not_monophyletic))
     subsets = () if partition is None else read_partition(partition, data, nexus_text(alignment))
     names = _names(models, data, subsets)
     base = None if prefix is None else with_suffix(Path(prefix), ".models")
@@ -76,11 +86,14 @@ def compare_models(
         used = _seed(seed, base, names[0], redo)
         log = stack.enter_context(RunLog(None if base is None else with_suffix(base, ".log")))
         stack.enter_context(announced(log.tee(listener.say)))
-        common = Settings(seed=used, accuracy=accuracy, length_prior=length_prior, part_rates=part_rates)
-        run = _Ladder(
-            base, compress(data), content_of(data), threads or available_threads(), redo, log.tee(listener.say), listener
+        common = Settings(
+            seed=used, accuracy=accuracy, length_prior=length_prior, part_rates=part_rates, constraints=lines_of(want, data.taxa)
         )
+        workers = threads or available_threads() if executor is None else pool_of(executor, log.tee(listener.say))
+        run = _Ladder(base, compress(data), content_of(data), workers, redo, log.tee(listener.say), listener)
         run.say(f"input    {data.source}: {data.n_taxa} taxa, {data.n_sites} sites; seed {used}")
+        if allowed := constraint_of(common.constraints, data.taxa):
+            run.say(f"         {allowed.words(data.taxa)}")
         found = run.all([_candidate(name, (), common) for name in names])
         if not models:
             richer = with_invariable({row.model: row.log_evidence for row in found}, data.alphabet)
@@ -107,12 +120,12 @@ class _Ladder:
     """Models done so far, and the best of them, whose trees the next one starts from."""
 
     def __init__(
-        self, base: Path | None, patterns: SitePatterns, content: str, threads: int, redo: bool, say: Callable[[str], None],
+        self, base: Path | None, patterns: SitePatterns, content: str, workers: Workers, redo: bool, say: Callable[[str], None],
         listener: Listener,
     ) -> None:  # fmt: skip
         self.say = say
         self._base, self._patterns, self._content = base, patterns, content
-        self._threads, self._redo, self._listener = threads, redo, listener
+        self._workers, self._redo, self._listener = workers, redo, listener
         self._best: tuple[str, Outcome] | None = None
         self._done = 0
 
@@ -167,9 +180,9 @@ class _Ladder:
             self._listener.progress(replace(progress, stage=candidate.label, progress=share))
 
         stopped = run_steps(
-            self._patterns, settings, threads=self._threads, state=None if saved is None else saved.group("run/"),
+            self._patterns, settings, threads=self._workers, state=None if saved is None else saved.group("run/"),
             timings=None if saved is None else saved.header["timings"], save=None if path is None else save,
-            tell=tell, method=method,
+            tell=with_workers(tell, self._workers), method=method,
         )  # fmt: skip
         if path is not None:
             header, arrays = outcome.to_arrays(stopped.outcome)
@@ -195,7 +208,8 @@ def _names(models: Sequence[str], data: Alignment, subsets: tuple[Subset, ...]) 
         raise InputError(*problems)
     if len({name.endswith("+ASC") for name in names}) > 1:
         raise InputError(
-            "evidences with and without +ASC are of different data and cannot be compared; give it to all models or none"
+            "marginal likelihoods with and without +ASC are of different data and cannot be compared; "
+            "give +ASC to all models or none"
         )
     return tuple(dict.fromkeys(names))
 

@@ -122,7 +122,7 @@ def _lock(stream: IO[str], prefix: Path) -> None:
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError(f"{prefix}: another run with this prefix is going on; choose another --prefix") from None
+        raise InputError(f"{prefix}: another run with this prefix is in progress; choose another --prefix") from None
     except OSError:
         pass  # a file system without locks
 

@@ -20,6 +20,7 @@ from vaiphy import __version__
 from vaiphy.alignment import Alignment, SitePatterns, compress, too_few_taxa
 from vaiphy.errors import InputError
 from vaiphy.formats import read_alignment
+from vaiphy.formats.constraints import lines_of
 from vaiphy.formats.names import safe_names as safe_names_of
 from vaiphy.kernels.announce import announced
 from vaiphy.methods import METHODS, outcome
@@ -31,10 +32,14 @@ from vaiphy.output.files import SUFFIXES, contents
 from vaiphy.output.page import page
 from vaiphy.parallel import available_threads
 from vaiphy.runner import checkpoint
+from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
 from vaiphy.runner.log import RunLog, locked
+from vaiphy.runner.mrbayes import from_block, note
 from vaiphy.runner.partitioned import partition_lines
 from vaiphy.runner.saved import Saved, check_saved, load_saved, with_suffix
-from vaiphy.runner.steps import run_steps
+from vaiphy.runner.steps import run_steps, with_workers
+from vaiphy.workers.cluster import pool_of
+from vaiphy.workers.spread import Workers
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ def run(
     proposal: str | None = None,
     flow: str | None = None,
     base: str | None = None,
+    bridges: int | None = None,
     prior_only: bool = False,
     outgroup: Sequence[str] = (),
     format: str | None = None,
@@ -73,10 +79,15 @@ def run(
     safe_names: bool = False,
     partition: str | Path | None = None,
     part_rates: str = "free",
+    constraint: ConstraintTree = None,
+    monophyletic: Clades = (),
+    not_monophyletic: Clades = (),
+    mrbayes_block: bool = False,
     time_limit: float | None = None,
     redo: bool = False,
     command: str = "",
     listener: Listener | None = None,
+    executor: Any = None,
 ) -> Analysis:
     """Infer the posterior of trees and the marginal likelihood of an alignment: a file, "DS1" to "DS8", an `Alignment`, or an
     alignment of Biopython, scikit-bio or cogent3.
@@ -86,35 +97,57 @@ def run(
     "HKY{2.0}+F", "LG+G4") or "auto": models are compared first (`compare_models`), and the one with the highest evidence is
     taken. `length_prior` is "exp(RATE)" or "gammadir(aT,bT,a,c)"; `prior_rate` is short for the former. `partition` is a
     partition file (RAxML or NEXUS) or the name of a charpartition in the alignment's own file; each part has its own model
-    (`model` where it names none) and, with `part_rates` "free", its own rate. `prior_only` leaves the data out and samples the
-    prior. `proposal` is that of the method phi-csmc ("guided", "pairwise", "paper", "authors"), `flow` ("none", "planar",
-    "realnvp") and `base` ("lognormal", "jc") are those of the method vbpi. `time_limit` is in seconds. A seed is drawn if none
-    is given. `safe_names` gives the taxa names that every program reads; PREFIX.names.tsv is the table.
+    (`model` where it names none) and, with `part_rates` "free", its own rate. `constraint` is a constraint tree, a file or a
+    Newick string, of all taxa or some; `monophyletic` and `not_monophyletic` are clades (lists of names) that all trees must or
+    must not have. `mrbayes_block` takes model, priors, partition, outgroup and constraints from the mrbayes block of the
+    alignment's file, where they are not given here. `prior_only` leaves the data out and samples the prior. `bridges` is a fixed
+    number of final bridges, whatever their accuracy. `proposal` is that of the
+    method phi-csmc ("guided", "pairwise", "paper", "authors"), `flow` ("none", "planar", "realnvp") and `base` ("lognormal",
+    "jc") are those of the method vbpi. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names`
+    gives the taxa names that every program reads; PREFIX.names.tsv is the table. `executor` does the heavy work elsewhere: a Dask
+    `Client`, or any executor as in `concurrent.futures` (processes, MPI); the result is the same to the last bit.
 
     >>> analysis = run("DS1", seed=1)                                               # doctest: +SKIP
     >>> analysis.log_evidence, analysis.std_error                                   # doctest: +SKIP
     """
+    # In one piece: the steps of a run, one after the other, from input to files.
     if method not in METHODS:
         raise InputError(f"there is no method {method!r}; there are {', '.join(METHODS)}")
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise InputError(f"the time limit must be a positive number of seconds, not {time_limit}")
+    if executor is not None and method != "posterior":
+        raise InputError(f"the method {method} works on this machine alone; --cluster (executor) is for --method posterior")
     listener = listener or Listener()
     stem = None if prefix is None else Path(prefix)
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
+    block = from_block(alignment, data) if mrbayes_block else None
+    if block is not None:
+        data = replace(data, warnings=(*data.warnings, *block.warnings))
+        length_prior = length_prior or (block.length_prior if prior_rate is None else None)
+        outgroup, part_rates = outgroup or block.outgroup, block.part_rates if partition is None else part_rates
+        given = constraint is not None or len(monophyletic) + len(not_monophyletic) > 0
+        constraint = constraint if given else block.constraint
+    asked = wanted_of(data, constraint, monophyletic, not_monophyletic)
+    data, want = arranged(data, asked)
     names: tuple[str, ...] = ()
     if safe_names:
         names, data = data.taxa, replace(data, taxa=safe_names_of(data.taxa))
         outgroup = [dict(zip(names, data.taxa)).get(name, name) for name in outgroup]
     content = content_of(data)
-    _check(data, outgroup)
+    check_data(data, outgroup)
     if method == "posterior" and (model or "").lower() == "auto":
         from vaiphy.runner.auto import winner  # it compares models by means of this module
 
         model, partition = winner(
             alignment, data, prefix=prefix, partition=partition, part_rates=part_rates, seed=seed, threads=threads, redo=redo,
             length_prior=length_prior or f"exp({10.0 if prior_rate is None else prior_rate:.15g})", listener=listener,
+            executor=executor,
+            constraint=want if partition is None else asked,
         )  # fmt: skip
-    parts = partition_lines(alignment, data, partition, model) if method == "posterior" or partition is not None else ()
+    if block is not None and model is None and partition is None:
+        model, parts = block.model, block.parts
+    else:
+        parts = partition_lines(alignment, data, partition, model) if method == "posterior" or partition is not None else ()
     patterns = compress(data)
     with ExitStack() as stack:
         if stem is not None:
@@ -134,11 +167,13 @@ def run(
             proposal=proposal,
             flow=flow,
             base=base,
+            bridges=bridges,
             prior_only=prior_only,
             outgroup=tuple(outgroup),
             n_trees=n_trees,
             partition=parts,
             part_rates=part_rates,
+            constraints=lines_of(want, data.taxa),
         )
         settings = resolved(settings, patterns, data.source)
         if saved is not None:
@@ -149,18 +184,21 @@ def run(
         if seed is None and "seed" not in command:
             command += f" --seed {settings.seed}"
         provenance = Provenance(__version__, command, data.source, data.sha256 or content, threads or available_threads())
+        workers: Workers = provenance.threads if executor is None else pool_of(executor, say)
         _introduce(say, settings, provenance, patterns, data, saved)
-        session = _Session(stem, settings, provenance, patterns, tuple(data.warnings), content, names)
+        session = Session(stem, settings, provenance, patterns, tuple(data.warnings), content, names)
+        if remark := block.sentence if block else note(alignment):
+            say(f"note: {remark}")
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
         stopped = run_steps(
             patterns,
             settings,
-            threads=provenance.threads,
+            threads=workers,
             state=None if saved is None else saved.group("run/"),
             timings={} if saved is None else saved.header["timings"],
             time_limit=time_limit,
             save=None if stem is None else session.save,
-            tell=log.progress(listener.progress),
+            tell=log.progress(with_workers(listener.progress, workers)),
         )
         analysis = session.analysis(stopped.outcome, stopped.complete, stopped.timings)
         if stem is not None:
@@ -169,7 +207,7 @@ def run(
             try:
                 session.finish(analysis, {} if stopped.complete else stopped.state)
             except OSError as problem:
-                advice = "the results could not be written; when there is room, the same command (without --redo) goes on"
+                advice = "the results could not be written; make room and run the same command again (without --redo)"
                 raise OSError(problem.errno, f"{problem.strerror}; {advice}", problem.filename) from None
         if watch.seconds:
             say(f"compiling took {watch.seconds:.1f} s; the next start on this machine needs none")
@@ -178,7 +216,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class _Session:
+class Session:
     """Writes checkpoints and, in the end, files."""
 
     prefix: Path | None
@@ -253,7 +291,8 @@ def content_of(data: Alignment) -> str:
     return sha256("\n".join(data.taxa).encode() + b"\n" + data.sites.tobytes()).hexdigest()
 
 
-def _check(data: Alignment, outgroup: Sequence[str]) -> None:
+def check_data(data: Alignment, outgroup: Sequence[str]) -> None:
+    """Whether there are enough taxa, and the outgroup is among them."""
     problems = [f"{data.source}: the outgroup {name!r} is not among the taxa" for name in outgroup if name not in data.taxa]
     if message := too_few_taxa(data):
         problems.append(message)
@@ -286,4 +325,4 @@ def _introduce(
         say(f"warning: {warning}")
     if saved is not None:
         spent = sum(saved.header["timings"].values())
-        say(f"going on from the checkpoint {saved.path} ({spent:.0f} s of work done)")
+        say(f"continuing from the checkpoint {saved.path} ({spent:.0f} s of work done)")

@@ -42,7 +42,7 @@ def load_analysis(prefix: str | Path) -> Analysis:
     if saved is None:
         raise InputError(f"{with_suffix(Path(prefix), '.ckpt')}: there is no such file; is {str(prefix)!r} the prefix of a run?")
     if saved.header["status"] == "running":
-        raise InputError(f"{saved.path}: this run is not finished; start it again with the same command to go on")
+        raise InputError(f"{saved.path}: this run is not finished; run the same command again to continue it")
     header, data = saved.header, saved.group("data/")
     name, n_states = header.get("alphabet", ("DNA", 4))
     alphabet = mixed((MORPH(n_states),)) if name == "MIXED" else alphabet_named(name, n_states)

@@ -12,6 +12,7 @@ from vaiphy.alignment import SitePatterns
 from vaiphy.methods import Method, NotYet, method_of
 from vaiphy.methods.outcome import Outcome, Progress
 from vaiphy.methods.settings import Settings
+from vaiphy.workers.spread import LostWorkers, Workers
 
 #: Seconds between two checkpoints, at least.
 SAVE_EVERY = 1.0
@@ -32,6 +33,13 @@ class Stopped:
 Save = Callable[[dict[str, NDArray], dict[str, float]], None]
 
 
+def with_workers(tell: Callable[[Progress], None], workers: Workers) -> Callable[[Progress], None]:
+    """Tell, and say how many workers there are if they are not threads of this process."""
+    if isinstance(workers, int):
+        return tell
+    return lambda progress: tell(replace(progress, message=f"{progress.message}, {workers.words()}".removeprefix(", ")))
+
+
 class Interrupted(KeyboardInterrupt):
     """The user stopped the run; `saved` says whether a checkpoint is there to go on from."""
 
@@ -40,11 +48,18 @@ class Interrupted(KeyboardInterrupt):
         self.saved = saved
 
 
+def is_interrupt(problem: BaseException) -> bool:
+    """Whether this is Ctrl-C or a polite kill. One that falls into a call of compiled code comes out as a SystemError."""
+    if isinstance(problem, SystemError):
+        return isinstance(problem.__cause__ or problem.__context__, KeyboardInterrupt)
+    return isinstance(problem, KeyboardInterrupt)
+
+
 def run_steps(
     patterns: SitePatterns,
     settings: Settings,
     *,
-    threads: int = 1,
+    threads: Workers = 1,
     state: dict[str, NDArray] | None = None,
     timings: dict[str, float] | None = None,
     time_limit: float | None = None,
@@ -91,7 +106,15 @@ def run_steps(
                 save(method.to_arrays(now), seconds)
                 save_took, fresh = clock() - saved_at, False
         return Stopped(method.outcome(now), held is None, method.to_arrays(now if held is None else held), seconds)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as stop:
+        if not is_interrupt(stop):
+            raise
         if save is not None and now is not None and fresh:
             save(method.to_arrays(now if held is None else held), seconds)
         raise Interrupted(save is not None and now is not None) from None
+    except LostWorkers as problem:
+        if save is None or now is None:
+            raise
+        if fresh:
+            save(method.to_arrays(now if held is None else held), seconds)
+        raise LostWorkers(f"{problem}; the same command (without --redo) goes on from the checkpoint") from None

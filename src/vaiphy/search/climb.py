@@ -7,9 +7,8 @@ screened lazily by `kernels.neighbourhood`.
 import numpy as np
 
 from vaiphy.branches import gamma
-from vaiphy.search.rearrange import Children, Floats, Problem, first_of_each, moved, moved_together, screen
-from vaiphy.search.starts import bionj, jc_distances
-from vaiphy.trees.sample import binary_arrays
+from vaiphy.search.rearrange import Children, Floats, first_of_each, moved, moved_together, screen
+from vaiphy.target import SimpleTarget
 
 #: Candidates of a climbing step that are fitted in full, besides all compatible moves made together.
 CLIMB_CANDIDATES = 5
@@ -17,36 +16,27 @@ CLIMB_CANDIDATES = 5
 CLIMB_MARGIN = 2.0
 
 
-def bootstrap_tree(problem: Problem, rng: np.random.Generator | None) -> tuple[Children, Floats]:
-    """The BIONJ tree of resampled sites (of the sites themselves without `rng`)."""
-    patterns = problem.patterns
-    counts = patterns.counts
-    if rng is not None:
-        counts = rng.multinomial(int(counts.sum()), counts / counts.sum()).astype(np.float64)
-    return binary_arrays(bionj(jc_distances(patterns, counts), patterns.taxa))
-
-
 def neighbours(
-    problem: Problem, children: Children, lengths: Floats, margin: float, most: int
+    target: SimpleTarget, children: Children, lengths: Floats, margin: float, most: int
 ) -> tuple[Children, Floats, Floats]:
     """Topologies one regrafting away whose lazy score is within `margin` of the tree's own, best first, each once.
 
     Returns the topologies, lengths to start from, and the scores (about log mass minus that of the tree). `lengths` must be
     near their optimum.
     """
-    moves, scores, spans = screen(problem, children, lengths, margin)
+    moves, scores, spans = screen(target, children, lengths, margin)
     best = np.argsort(-scores, kind="stable")[: 4 * most]
     trees, starts = moved(children, lengths, moves[best], spans[best])
     first = first_of_each(trees)[:most]
     return trees[first], starts[first], scores[best][first]
 
 
-def climb(problem: Problem, children: Children, lengths: Floats) -> tuple[Children, Floats]:
+def climb(target: SimpleTarget, children: Children, lengths: Floats) -> tuple[Children, Floats]:
     """Climb by regrafting until no neighbour has more mass; each step makes all promising moves that do not touch each other."""
-    law = gamma.fit(children[None], lengths[None], problem.patterns, problem.rate)
+    law = gamma.fit(children[None], lengths[None], target)
     lengths, mass = law.modes[0], law.masses[0]
     while True:
-        moves, scores, spans = screen(problem, children, lengths, CLIMB_MARGIN)
+        moves, scores, spans = screen(target, children, lengths, CLIMB_MARGIN)
         best = np.argsort(-scores, kind="stable")
         likely = best[: 4 * CLIMB_CANDIDATES]
         candidates, starts = moved(children, lengths, moves[likely], spans[likely])
@@ -58,7 +48,7 @@ def climb(problem: Problem, children: Children, lengths: Floats) -> tuple[Childr
             candidates, starts = np.concatenate([candidates, tree[None]]), np.concatenate([starts, start[None]])
         if not len(candidates):
             return children, lengths
-        law = gamma.fit(candidates, starts, problem.patterns, problem.rate)
+        law = gamma.fit(candidates, starts, target)
         chosen = int(law.masses.argmax())
         if law.masses[chosen] < mass + 1e-3:
             return children, lengths

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from vaiphy.kernels import marginals, newton, sweep
-from vaiphy.models.jc69 import MAX_LENGTH, MIN_LENGTH
+from vaiphy.models.replacement import MAX_LENGTH, MIN_LENGTH
 from vaiphy.target import Target
 from vaiphy.trees.tree import Tree, TreeError, simplified
 

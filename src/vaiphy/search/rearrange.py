@@ -1,34 +1,19 @@
 """Trees one rearrangement away: subtree pruning and regrafting, screened lazily by `kernels.neighbourhood`.
 
-What a search by likelihood (`starts`) and one by mass (`climb`) have in common. Trees are "binary arrays" (`trees.sample`).
+Trees are "binary arrays" (`trees.sample`).
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import binary, neighbourhood
-from vaiphy.likelihood import U_HIGH, U_LOW
+from vaiphy.target import SimpleTarget
 
 Floats = NDArray[np.float64]
 Children = NDArray[np.int32]
 #: All regraftings are looked at up to this many taxa (their number grows with the square); beyond, those up to `NEAR` branches
 #: away.
 FAR_MOVES_UP_TO, NEAR, MOST_MOVES = 100, 8, 100_000
-
-
-@dataclass(frozen=True)
-class Problem:
-    """The data as the search sees them: patterns (folded, see `alignment.fold_states`) and the rate of the Exp prior."""
-
-    patterns: SitePatterns
-    rate: float
-
-    @property
-    def n_taxa(self) -> int:
-        return self.patterns.n_taxa
 
 
 def topology_hashes(children: Children) -> NDArray[np.uint64]:
@@ -39,22 +24,21 @@ def topology_hashes(children: Children) -> NDArray[np.uint64]:
 
 
 def screen(
-    problem: Problem, children: Children, lengths: Floats, margin: float, radius: int | None = None
+    target: SimpleTarget, children: Children, lengths: Floats, margin: float, radius: int | None = None
 ) -> tuple[NDArray[np.int32], Floats, Floats]:
     """Moves within `margin` of the tree itself, their lazy scores, and the lengths of the three branches where the part is hung.
 
     A part is moved by at most `radius` branches; with 1 the moves are the nearest-neighbour interchanges.
     """
-    n = problem.n_taxa
+    n = target.n_taxa
     most = min(4 * (2 * n - 3) ** 2, MOST_MOVES)
     if radius is None:
         radius = n if n <= FAR_MOVES_UP_TO else NEAR
     moves, scores, spans = np.empty((most, 4), dtype=np.int32), np.empty(most), np.empty((most, 3))
-    patterns = problem.patterns
+    patterns, prior = target.patterns, target.prior_rate * target.model.spacing
     kept = neighbourhood.screen(
-        children, lengths, patterns.tips, patterns.counts, 0.75 * problem.rate, U_LOW, U_HIGH, margin, radius, most,
-        moves, scores, spans,
-    )  # fmt: skip
+        target.model, children, lengths, patterns.tips, patterns.counts, prior, margin, radius, most, moves, scores, spans
+    )
     return moves[:kept], scores[:kept], spans[:kept]
 
 

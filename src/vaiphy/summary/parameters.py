@@ -45,8 +45,14 @@ def tree_parameters(sample: TreeSample) -> tuple[Parameter, ...]:
     return tuple(_summary(name, sample) for name in OF_TREES if name in sample.parameters)
 
 
-def density(values: Floats, weights: Floats, n_points: int = 101) -> tuple[Floats, Floats]:
-    """A smooth density of weighted values, for drawing: where and how high. Bandwidth by Silverman's rule."""
+def density(
+    values: Floats, weights: Floats, n_points: int = 101, bounds: tuple[float, float] = (-np.inf, np.inf)
+) -> tuple[Floats, Floats]:
+    """A smooth density of weighted values, for drawing: where and how high. Bandwidth by Silverman's rule.
+
+    What a Gaussian kernel would put outside `bounds` is reflected back inside, so that nothing is lost where values crowd at
+    an end of their range. Values that are all the same have no density: one point of infinite height.
+    """
     rank = np.argsort(values)
     values, weights = values[rank], weights[rank] / weights.sum()
     mean = float(weights @ values)
@@ -54,15 +60,26 @@ def density(values: Floats, weights: Floats, n_points: int = 101) -> tuple[Float
     low, high = weighted_quantiles(values, weights, np.array([0.25, 0.75]))
     spread = min(sd, (high - low) / 1.349) if high > low else sd
     width = 0.9 * spread * float(1.0 / np.square(weights).sum()) ** -0.2
-    if not width > 0:
+    if not width > 1e-12 * abs(mean):
         return np.array([mean]), np.array([np.inf])
     ends = weighted_quantiles(values, weights, np.array([0.001, 0.999]))
-    points = np.linspace(max(ends[0] - 3 * width, values[0] - width), min(ends[1] + 3 * width, values[-1] + width), n_points)
-    height = np.zeros(n_points)
-    for part in range(0, len(values), 4096):  # a few at a time: the table is n_points wide
+    first, last = max(ends[0] - 3 * width, values[0] - width), min(ends[1] + 3 * width, values[-1] + width)
+    points = np.linspace(max(first, bounds[0]), min(last, bounds[1]), n_points)
+    height = _kernel_sum(points, values, weights, width)
+    for end in bounds:
+        near = np.abs(values - end) < 6 * width
+        if near.any():
+            height += _kernel_sum(points, 2 * end - values[near], weights[near], width)
+    return points, height
+
+
+def _kernel_sum(points: Floats, values: Floats, weights: Floats, width: float) -> Floats:
+    """Sum of Gaussian kernels around the values, at the points."""
+    height = np.zeros(len(points))
+    for part in range(0, len(values), 4096):  # a few at a time: the table is as wide as there are points
         x, w = values[part : part + 4096], weights[part : part + 4096]
         height += np.exp(-0.5 * ((points[:, None] - x) / width) ** 2) @ w
-    return points, height / (width * np.sqrt(2.0 * np.pi))
+    return height / (width * np.sqrt(2.0 * np.pi))
 
 
 def _summary(name: str, sample: TreeSample) -> Parameter:

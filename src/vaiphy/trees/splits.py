@@ -138,14 +138,6 @@ def from_trees(
     )
 
 
-def branch_lengths(tree: Tree) -> dict[Split, float]:
-    """Length of each split of an unrooted tree; branches around vertices of degree two are added up."""
-    total: dict[Split, float] = {}
-    for split, length in _branches(tree):
-        total[split] = total.get(split, 0.0) + length
-    return total
-
-
 def joined(samples: Sequence[SplitSample]) -> SplitSample:
     """Several samples on the same taxa as one, each with the same total weight and its own replicate numbers."""
     if len(samples) == 1:

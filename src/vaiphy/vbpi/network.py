@@ -102,7 +102,7 @@ def clades_of(trees: NDArray[np.int32]) -> NDArray[np.uint64]:
     """Hashes of the clades below all vertices, (T, 2n-2)."""
     n = trees.shape[1] + 2
     clades = np.empty((len(trees), 2 * n - 2), dtype=np.uint64)
-    binary.clade_hashes(trees, binary.taxon_keys(n), clades)
+    subsplits.clade_hashes(trees, binary.taxon_keys(n), clades)
     return clades
 
 

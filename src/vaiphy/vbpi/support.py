@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.branches import gamma
-from vaiphy.search.climb import bootstrap_tree, climb, neighbours
-from vaiphy.search.rearrange import Problem, first_of_each
+from vaiphy.models.jc69 import JC69
+from vaiphy.search.climb import climb, neighbours
+from vaiphy.search.rearrange import first_of_each
+from vaiphy.search.starts import bionj, distances
+from vaiphy.target import SimpleTarget
+from vaiphy.trees.sample import binary_arrays
 from vaiphy.vbpi.settings import Settings
 from vaiphy.weights import tempered
 
@@ -24,14 +28,12 @@ Floats = NDArray[np.float64]
 def bootstrap(patterns: SitePatterns, settings: Settings, rng: np.random.Generator) -> tuple[Children, Floats]:
     """One bootstrap tree: resampled sites, their BIONJ tree, and a climb from it on the same sites."""
     counts = rng.multinomial(int(patterns.counts.sum()), patterns.counts / patterns.counts.sum()).astype(np.float64)
-    problem = Problem(replace(patterns, counts=counts), settings.prior_rate)
-    return climb(problem, *bootstrap_tree(problem, None))
+    return _climbed(replace(patterns, counts=counts), settings)
 
 
 def best_tree(patterns: SitePatterns, settings: Settings) -> tuple[Children, Floats]:
     """Where a climb on the data themselves ends."""
-    problem = Problem(patterns, settings.prior_rate)
-    return climb(problem, *bootstrap_tree(problem, None))
+    return _climbed(patterns, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +54,13 @@ def fitted(patterns: SitePatterns, trees: Children, lengths: Floats, settings: S
     forgotten in training, though it may have most of the posterior (DS1 has one such).
     """
     trees, lengths = _distinct(trees, lengths)
-    law = gamma.fit(trees, lengths, patterns, settings.prior_rate)
-    problem = Problem(patterns, settings.prior_rate)
+    target = SimpleTarget(patterns, JC69, settings.prior_rate)
+    law = gamma.fit(trees, lengths, target)
     for place in np.argsort(-law.masses, kind="stable")[: settings.expansions].tolist():
-        near, starts, _ = neighbours(problem, trees[place], law.modes[place], settings.margin, settings.neighbours)
+        near, starts, _ = neighbours(target, trees[place], law.modes[place], settings.margin, settings.neighbours)
         trees, lengths = np.concatenate([trees, near]), np.concatenate([lengths, starts])
     trees, lengths = _distinct(trees, lengths)
-    law = gamma.fit(trees, lengths, patterns, settings.prior_rate)
+    law = gamma.fit(trees, lengths, target)
     by_mass = tempered(law.masses, min(settings.least_effective, len(trees) / 2))
     return Support(trees, law.shapes, law.rates, 0.5 / len(trees) + 0.5 * by_mass / by_mass.sum())
 
@@ -66,3 +68,9 @@ def fitted(patterns: SitePatterns, trees: Children, lengths: Floats, settings: S
 def _distinct(trees: Children, lengths: Floats) -> tuple[Children, Floats]:
     first = first_of_each(trees)
     return np.ascontiguousarray(trees[first]), np.ascontiguousarray(lengths[first])
+
+
+def _climbed(patterns: SitePatterns, settings: Settings) -> tuple[Children, Floats]:
+    """Where a climb from the BIONJ tree ends."""
+    target = SimpleTarget(patterns, JC69, settings.prior_rate)
+    return climb(target, *binary_arrays(bionj(distances(patterns), patterns.taxa)))

@@ -249,9 +249,9 @@ def _initial_tree(patterns: SitePatterns, initial: str | Tree, rng: np.random.Ge
             raise ValueError("the initial tree must be unrooted, binary and on the alignment's taxa in the same order")
         return initial
     if initial == "bionj":
-        return starts.bionj(starts.jc_distances(patterns), patterns.taxa)
+        return starts.bionj(starts.distances(patterns), patterns.taxa)
     if initial == "bootstrap":
         total = round(float(patterns.counts.sum()))
         counts = rng.multinomial(total, patterns.counts / patterns.counts.sum()).astype(np.float64)
-        return starts.bionj(starts.jc_distances(patterns, counts), patterns.taxa)
+        return starts.bionj(starts.distances(patterns, counts), patterns.taxa)
     raise ValueError(f"initial is {initial!r}, expected 'bionj', 'bootstrap', 'random' or a tree")

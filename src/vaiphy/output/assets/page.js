@@ -34,7 +34,7 @@
     const b = branches.get(id);
     const lines = [];
     if (id < nTaxa) lines.push(data.taxa[id]);
-    if (b.support !== null) lines.push("support " + b.support.toFixed(4) + (b.sd !== null ? " (sd between replicates " + b.sd.toFixed(4) + ")" : ""));
+    if (b.support !== null) lines.push("support " + b.support.toFixed(4) + (b.sd !== null ? " (sd between runs " + b.sd.toFixed(4) + ")" : ""));
     if (b.length !== null) {
       lines.push("length " + b.length.toPrecision(4) + (b.low !== null ? ", 95 % interval " + b.low.toPrecision(3) + " to " + b.high.toPrecision(3) : ""));
     }
@@ -72,9 +72,12 @@
     return tree;
   }
 
+  /* `data-drawn` on the viewer says which layout is drawn, and stands only while the drawing is whole. */
   function draw() {
     const viewer = $("viewer");
+    delete viewer.dataset.drawn;
     viewer.textContent = "";
+    if (viewer.clientWidth === 0) return; // not laid out yet: nothing can be measured; drawn as soon as it is
     const radius = Math.max(240, (nTaxa * 13) / (2 * Math.PI)), side = Math.max(1000, 3 * radius);
     const rows = countLeaves();
     const size = view.layout === "unrooted" ? [side, side] : [Math.max(300, viewer.clientWidth - 20), Math.max(120, 17 * rows + 40)];
@@ -92,6 +95,7 @@
     view.fit = false;
     rescale();
     mark();
+    viewer.dataset.drawn = view.layout;
   }
 
   function countLeaves() {
@@ -285,4 +289,6 @@
   data.taxa.forEach((name) => { const option = document.createElement("option"); option.value = name; names.appendChild(option); });
   view.fit = true;
   draw();
+  /* A page in a hidden frame or tab panel has no width until it is shown. */
+  new ResizeObserver(() => { if (!$("viewer").dataset.drawn && $("viewer").clientWidth > 0) draw(); }).observe($("viewer"));
 })();

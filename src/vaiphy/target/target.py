@@ -1,4 +1,4 @@
-"""What is inferred: site patterns x substitution models x priors. The only thing that samplers know of data and models.
+"""The posterior of trees, branch lengths and parameters under any models, as arrays for the kernels.
 
 A `Target` is made once, from parts (patterns with a model each) and a prior of branch lengths, and offers arrays for the kernels:
 `data`, fixed; `family(z)`, the models at parameter points z; the prior's numbers. z (N, d) is one unconstrained vector for all
@@ -8,35 +8,22 @@ parts: each model's own parameters, one after the other (or one set for all), th
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, log_softmax
 
-from vaiphy.alignment import SitePatterns, fold_states
 from vaiphy.kernels import families
-from vaiphy.models.alphabets import MORPH, group_by_states, narrowed
+from vaiphy.kernels.constraints import Rules
 from vaiphy.models.arrays import EqualInput, decomposition
-from vaiphy.models.defaults import check_ascertained, default_model
 from vaiphy.models.priors import LengthPrior
-from vaiphy.models.substitution import Model, model_of
+from vaiphy.target.parts import Part
+from vaiphy.trees.constraints import Constraint
 from vaiphy.trees.counts import log_n_unrooted
+from vaiphy.workers.spread import Shared
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Sites that share a model: `tips` (n_taxa, S, P) float64, `counts` (P,).
-
-    `patterns` (P,): which of the alignment's patterns these are; None where several were merged into one.
-    """
-
-    name: str
-    tips: Floats
-    counts: Floats
-    model: Model
-    patterns: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +33,7 @@ class Target:
     With several parts, `linked_rates` False gives each part a rate of its own (flat Dirichlet on rates weighted by sites, so
     that their mean is one); True gives all parts the same lengths. `owners`: for each part, the index of the part whose
     parameters and rate it uses (their models may differ in the number of states alone); empty: each its own. `prior_only`
-    leaves the data out: what is inferred is the prior itself.
+    leaves the data out: what is inferred is the prior itself. `constraint`: which trees are allowed (None: all).
     """
 
     taxa: tuple[str, ...]
@@ -55,6 +42,7 @@ class Target:
     linked_rates: bool = True
     owners: tuple[int, ...] = ()
     prior_only: bool = False
+    constraint: Constraint | None = None
 
     @property
     def n_taxa(self) -> int:
@@ -100,7 +88,12 @@ class Target:
 
     @cached_property
     def log_topology_prior(self) -> float:
-        return -log_n_unrooted(self.n_taxa)
+        return -log_n_unrooted(self.n_taxa) if self.constraint is None else -log(self.constraint.n_trees)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """Which trees are allowed, as the kernels read it."""
+        return (self.constraint or Constraint(self.n_taxa)).rules
 
     @cached_property
     def prior_numbers(self) -> Floats:
@@ -175,8 +168,7 @@ class Target:
         # Invariable sites are a rate category like the others here, of rate zero.
         states = np.array([part.model.n_states for part in self.parts], dtype=np.int64)
         categories = np.array([part.model.n_categories + part.model.invariable for part in self.parts], dtype=np.int64)
-        observe = _unobserved if self.prior_only else _observed
-        tips, counts = zip(*(observe(part) for part in self.parts))
+        tips, counts = zip(*(part.unobserved if self.prior_only else part.observed for part in self.parts))
         patterns = np.array([len(count) for count in counts], dtype=np.int64)
         terms = categories * (states - 1) if spectral else categories
         ascertained = np.array([part.counts.sum() * (part.model.ascertained and not self.prior_only) for part in self.parts])
@@ -187,6 +179,11 @@ class Target:
         layout = np.array([np.append(row, 0) if i < 3 else _starts(row) for i, row in enumerate(rows)])
         flat = np.ascontiguousarray(np.concatenate([tip.reshape(self.n_taxa, -1) for tip in tips], axis=1))
         return families.Data(layout, flat, np.concatenate(counts), ascertained)
+
+    @cached_property
+    def shared(self) -> Shared:
+        """Data and the prior's numbers, for workers."""
+        return Shared((self.data, self.prior_numbers))
 
     def family(self, z: Floats) -> families.EqualInput | families.Spectral:
         """The models at N parameter points z (N, d), as the kernels read them."""
@@ -211,7 +208,8 @@ class Target:
 
     def words(self) -> list[str]:
         """Models and priors in plain sentences."""
-        last = [self.length_prior.words(), "Topologies: all unrooted binary trees equally likely."]
+        free = "Topologies: all unrooted binary trees equally likely."
+        last = [self.length_prior.words(), free if self.constraint is None else self.constraint.words(self.taxa)]
         if self.prior_only:
             last.append("The data are left out: what is sampled is the prior.")
         lines: list[str] = []
@@ -258,56 +256,6 @@ class Target:
             return np.ones((len(z), len(self.parts)))
         rates = np.exp(self._log_shares(z)) / self._site_shares
         return rates[:, [self.own_parts.index(owner) for owner in self._owner_of]]
-
-
-def target_of(
-    patterns: SitePatterns,
-    model: str | None = None,
-    length_prior: LengthPrior | None = None,
-    fold: bool = True,
-    by_character: bool = True,
-    prior_only: bool = False,
-) -> Target:
-    """The posterior of one alignment under one model (None: the usual one of its alphabet).
-
-    Patterns that the model cannot tell apart are merged if `fold`. Morphological characters have as many states as their own
-    highest label needs, as in MrBayes, or, not `by_character`, as the highest of all, as in IQ-TREE.
-    """
-    model = model or default_model(patterns)
-    check_ascertained(model, patterns)
-    groups = {0: np.arange(patterns.n_patterns)}
-    if by_character and patterns.alphabet.name == "MORPH":
-        groups = group_by_states(patterns.codes, patterns.alphabet)
-    parts = tuple(_part(patterns, n_states, chosen, model, fold) for n_states, chosen in groups.items())
-    return Target(patterns.taxa, parts, length_prior or LengthPrior(), owners=(0,) * len(parts), prior_only=prior_only)
-
-
-def _part(patterns: SitePatterns, n_states: int, chosen: NDArray[np.int64], model: str, fold: bool) -> Part:
-    """Some of the patterns; as characters of `n_states` states unless that is 0."""
-    alphabet = MORPH(n_states) if n_states else patterns.alphabet
-    codes = narrowed(patterns.codes[:, chosen], n_states) if n_states else patterns.codes[:, chosen]
-    counts = patterns.counts[chosen]
-    own = model_of(model, alphabet, codes, counts)
-    data = SitePatterns(patterns.taxa, codes, counts, np.arange(len(chosen)), alphabet)
-    merged = own.exchangeable and fold
-    if merged:
-        data = fold_states(data)
-    name = f"{n_states} states" if n_states else "all"
-    return Part(name, data.tips.astype(np.float64), data.counts, own, None if merged else chosen)
-
-
-def _observed(part: Part) -> tuple[Floats, Floats]:
-    """Tips and counts of a part; where only variable sites were scored, the constant patterns follow with count 0."""
-    if not part.model.ascertained:
-        return part.tips, part.counts
-    n, s, _ = part.tips.shape
-    constant = np.broadcast_to(np.eye(s), (n, s, s))
-    return np.concatenate([part.tips, constant], axis=2), np.concatenate([part.counts, np.zeros(s)])
-
-
-def _unobserved(part: Part) -> tuple[Floats, Floats]:
-    """One pattern without data, which does not count."""
-    return np.ones((part.tips.shape[0], part.tips.shape[1], 1)), np.zeros(1)
 
 
 def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

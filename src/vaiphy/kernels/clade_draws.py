@@ -1,0 +1,117 @@
+"""Trees with branch lengths drawn from the distribution of `clades`."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH
+from vaiphy.kernels.clades import context_identity, find, length_gamma
+from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.rooted import NONE
+from vaiphy.kernels.uniform import uniform_blocks, uniform_part
+
+
+class Draws(NamedTuple):
+    """What drawing needs besides: the splits seen at each place, as ranges of `child` (taxa of one part) and `cumulative`."""
+
+    first: Any  # (places,) int64
+    last: Any
+    child: Any  # (n_splits, words) uint64
+    cumulative: Any  # (n_splits,)
+
+
+@inlined
+def chosen_split(draws, place, rng):
+    """One of the splits seen at a place, by its probability there."""
+    u = rng.random()
+    s, t = draws.first[place], draws.last[place] - 1
+    while s < t:
+        middle = (s + t) // 2
+        if draws.cumulative[middle] > u:
+            t = middle
+        else:
+            s = middle + 1
+    return s
+
+
+@inlined
+def cut_by(child, s, members, other):
+    """Put the members of split s first; returns how many they are."""
+    part = 0
+    rest = 0
+    for j in range(members.shape[0]):
+        taxon = members[j]
+        if (child[s, taxon >> 6] >> np.uint64(taxon & 63)) & np.uint64(1):
+            members[part] = taxon
+            part += 1
+        else:
+            other[rest] = taxon
+            rest += 1
+    for j in range(rest):
+        members[part + j] = other[j]
+    return part
+
+
+@inlined
+def draw_split(law, draws, clade, parent, members, other, rng):
+    """Cut a clade in two: by its context, else by the clade alone, else as in a uniform tree."""
+    place = find(law.place_key, context_identity(clade, parent))
+    if place >= 0 and law.place_value[place, 2] <= 0.0 and rng.random() >= np.exp(law.place_value[place, 2]):
+        return cut_by(draws.child, chosen_split(draws, place, rng), members, other)
+    place = find(law.place_key, clade)
+    if place >= 0 and law.place_value[place, 2] <= 0.0 and rng.random() >= np.exp(law.place_value[place, 2]):
+        return cut_by(draws.child, chosen_split(draws, place, rng), members, other)
+    if law.rules.blocks.shape[0] > 0:
+        return uniform_blocks(members, other, law.log_trees, law.rules, rng)
+    return uniform_part(members, members.shape[0], law.log_trees, rng)
+
+
+@kernel
+def sample(law, draws, keys, rng, children, lengths, tops):
+    """Draw trees; internal vertices are numbered parents first, the top being vertex n."""
+    n = children.shape[1] + 2
+    # Vertices waiting to be split: their taxa as ranges of `members`, and the clade they are part of.
+    begin = np.empty(2 * n, dtype=np.int64)
+    end = np.empty(2 * n, dtype=np.int64)
+    whole = np.empty(2 * n, dtype=np.uint64)
+    members = np.empty(n, dtype=np.int64)
+    other = np.empty(n, dtype=np.int64)
+    for i in range(children.shape[0]):
+        for t in range(1, n):
+            members[t - 1] = t
+        begin[n], end[n], whole[n] = 0, n - 1, NONE
+        tops[i] = n
+        lengths[i, 0] = 0.0
+        next_vertex = n + 1
+        v = n
+        while v < next_vertex:
+            low, high = begin[v], end[v]
+            clade = NONE
+            for j in range(low, high):
+                clade ^= keys[members[j]]
+            shape, rate = length_gamma(law, clade, whole[v], v == n)
+            lengths[i, v] = draw_gamma(rng, shape, rate)
+            part = 1
+            if high - low > 2:
+                part = draw_split(law, draws, clade, whole[v], members[low:high], other, rng)
+            for side in range(2):
+                first = low if side == 0 else low + part
+                last = low + part if side == 0 else high
+                if last - first == 1:
+                    taxon = members[first]
+                    children[i, v - n, side] = taxon
+                    shape, rate = length_gamma(law, keys[taxon], clade, True)
+                    lengths[i, taxon] = draw_gamma(rng, shape, rate)
+                else:
+                    children[i, v - n, side] = next_vertex
+                    begin[next_vertex], end[next_vertex], whole[next_vertex] = first, last, clade
+                    next_vertex += 1
+            v += 1
+
+
+@inlined
+def draw_gamma(rng, shape, rate):
+    while True:
+        value = rng.standard_gamma(shape) / rate
+        if MIN_LENGTH <= value <= MAX_LENGTH:
+            return value
