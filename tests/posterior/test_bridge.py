@@ -1,7 +1,5 @@
 """Bridges as values: the same for any number of threads, steps that leave the old state alone, a ladder that can be frozen."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from reference.shapes import random_patterns
@@ -9,11 +7,11 @@ from reference.topologies import names
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import LEAP, MOST_LEAP, Moves
-from vaiphy.posterior.ladder import Ladder, furthest, next_beta
+from vaiphy.posterior.bridge import LEAP, Moves
+from vaiphy.posterior.ladder import furthest, next_beta
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.target import target_of
-from vaiphy.weights import effective_sample_size, log_normalised
+from vaiphy.weights import effective_sample_size
 
 
 def proposal_of(model, n_taxa=6):
@@ -90,34 +88,6 @@ def test_the_first_temperature_is_the_furthest_at_which_draws_carry():
     assert effective_sample_size(of(1.0) * gain) == pytest.approx(40, rel=1e-6)
     assert of(0.01) == LEAP
     assert 0.0 < of(1e12) < 1e-8
-
-
-def test_a_leap_is_no_further_than_the_posterior_allows():
-    """Particles where the proposal has too little shorten the leap, though no draw shows it."""
-    proposal = proposal_of("JC")
-    for k in range(2):
-        state = bridge.initialise(proposal, 40 + 60 * (1 - k), (k,), 25)
-        while not state.done:
-            state = bridge.step(state, proposal, Moves())
-        if k == 0:
-            p, weights = state.particles, np.exp(log_normalised(state.log_weights))
-            proposal = fit(proposal.target, p.children, p.lengths, p.tops, p.z, weights)
-    far = bridge.leap_of(state, proposal)
-    assert far > 0.5
-    p = state.particles
-    rare = replace(state, particles=replace(p, log_proposal=p.log_proposal - 30.0 * (np.arange(40) == 7)))
-    assert 0.0 < bridge.leap_of(rare, proposal) < far <= MOST_LEAP
-    # As many draws count as there must, by the side that says less.
-    most = 2.0 * far * state.first
-    assert effective_sample_size(0.5 * most) >= 80 - 1e-6
-
-
-def test_a_ladder_from_a_leap():
-    ladder = Ladder((0.3, 0.5, 0.8, 1.0), (None,) * 4)
-    assert ladder.from_leap(0.2) is ladder
-    assert ladder.from_leap(0.6).betas == (0.6, 0.8, 1.0)
-    assert ladder.from_leap(0.78).betas == (0.78, 1.0)
-    assert len(ladder.from_leap(0.6).walks) == 3
 
 
 def test_what_the_first_temperature_does():
