@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vaiphy import __version__
-from vaiphy.alignment import Alignment, SitePatterns, compress, too_few_taxa
+from vaiphy.alignment import Alignment, SitePatterns, compress
 from vaiphy.errors import InputError
 from vaiphy.formats import read_alignment
 from vaiphy.formats.constraints import lines_of
@@ -26,13 +25,14 @@ from vaiphy.kernels.announce import announced
 from vaiphy.methods import METHODS, outcome
 from vaiphy.methods.outcome import Progress
 from vaiphy.methods.settings import Settings
-from vaiphy.methods.target import model_words, resolved
+from vaiphy.methods.target import resolved
 from vaiphy.output.analysis import Analysis, Provenance
 from vaiphy.output.files import SUFFIXES, contents
 from vaiphy.output.page import page
 from vaiphy.parallel import available_threads
 from vaiphy.runner import checkpoint
 from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
+from vaiphy.runner.inputs import check_data, content_of, introduce
 from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.mrbayes import from_block, note
 from vaiphy.runner.partitioned import partition_lines
@@ -185,7 +185,7 @@ def run(
             command += f" --seed {settings.seed}"
         provenance = Provenance(__version__, command, data.source, data.sha256 or content, threads or available_threads())
         workers: Workers = provenance.threads if executor is None else pool_of(executor, say)
-        _introduce(say, settings, provenance, patterns, data, saved)
+        introduce(say, settings, provenance, patterns, data, saved)
         session = Session(stem, settings, provenance, patterns, tuple(data.warnings), content, names)
         if remark := block.sentence if block else note(alignment):
             say(f"note: {remark}")
@@ -286,43 +286,7 @@ def _literal(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
-def content_of(data: Alignment) -> str:
-    """What the analysis depends on: taxa and sites, however they were written."""
-    return sha256("\n".join(data.taxa).encode() + b"\n" + data.sites.tobytes()).hexdigest()
-
-
-def check_data(data: Alignment, outgroup: Sequence[str]) -> None:
-    """Whether there are enough taxa, and the outgroup is among them."""
-    problems = [f"{data.source}: the outgroup {name!r} is not among the taxa" for name in outgroup if name not in data.taxa]
-    if message := too_few_taxa(data):
-        problems.append(message)
-    if len(set(outgroup)) > data.n_taxa - 2:
-        problems.append(f"{data.source}: the outgroup leaves fewer than two taxa")
-    if problems:
-        raise InputError(*problems)
-
-
 def _choose_seed(seed: int | None, saved: Saved | None) -> int:
     if seed is not None:
         return seed
     return saved.settings.seed if saved is not None and not saved.finished else secrets.randbelow(2**31)
-
-
-def _introduce(
-    say: Callable[[str], None],
-    settings: Settings,
-    provenance: Provenance,
-    patterns: SitePatterns,
-    data: Alignment,
-    saved: Saved | None,
-) -> None:
-    say(f"command  {provenance.command}")
-    say(f"input    {data.source}: {patterns.n_taxa} taxa, {patterns.n_sites} sites, {patterns.n_patterns} patterns")
-    say(f"seed     {settings.seed}; {provenance.threads} threads")
-    for k, line in enumerate(model_words(patterns, settings)):
-        say(f"{'model' if k == 0 else '':8} {line}")
-    for warning in data.warnings:
-        say(f"warning: {warning}")
-    if saved is not None:
-        spent = sum(saved.header["timings"].values())
-        say(f"continuing from the checkpoint {saved.path} ({spent:.0f} s of work done)")
