@@ -34,7 +34,7 @@ def fill_upwards(children, decay, width, below, pending, log_scale):
             larger = a if pending[a] > pending[b] else b
             rescale(below, larger, width, log_scale)
             pending[larger] = 1
-        join_two(below, n + k, width, below, a, 0, decay[a], below, b, 0, decay[b])
+        join_two(None, below, n + k, width, below, a, 0, decay[a], below, b, 0, decay[b])
         pending[n + k] = pending[a] + pending[b]
 
 
@@ -55,7 +55,7 @@ def fill_downwards(children, decay, width, below, above, pending, unused):
             while behind[v] + pending[sister] > RESCALE_EVERY and behind[v] > 1:
                 rescale(above, v, width, unused)
                 behind[v] = 1
-            join_two(above, c, width, above, v, 0, decay[v], below, sister, 0, decay[sister])
+            join_two(None, above, c, width, above, v, 0, decay[v], below, sister, 0, decay[sister])
             behind[c] = behind[v] + pending[sister]
 
 
