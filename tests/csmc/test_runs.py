@@ -51,7 +51,7 @@ def test_seeds_repeat(patterns):
 
 def test_unknown_names(patterns):
     rng = np.random.default_rng(1)
-    with pytest.raises(ValueError, match="not one of guided, pairwise, paper, vanilla"):
+    with pytest.raises(ValueError, match="not one of guided, pairwise, paper, authors, vanilla"):
         csmc.run(patterns, rng=rng, proposal="best")
     with pytest.raises(ValueError, match="made from a fitted distribution"):
         csmc.run(patterns, rng=rng, proposal="paper")
