@@ -84,7 +84,7 @@ def fit(target: Target, z: Floats, weights: Floats, fitting: ParameterFitting) -
 
 def moments(z: Floats, weights: Floats, effective: float, pseudo: float) -> tuple[Floats, NDArray]:
     """Weighted mean of z and a Cholesky factor of its covariance, shrunk towards its diagonal."""
-    mean = weights @ z
+    mean = (weights[:, None] * z).sum(axis=0)  # not a product: that may round otherwise when arrays lie otherwise in memory
     covariance = _covariance(z - mean, weights)
     trust = effective / (effective + pseudo)
     diagonal = np.diag(np.maximum(np.diag(covariance), 1e-6))

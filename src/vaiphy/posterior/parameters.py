@@ -50,7 +50,9 @@ def walk_of(particles: "Particles", weights: Floats) -> Walk | None:
         return None
     mean, factor = moments(z, weights, float(1.0 / np.square(weights).sum()), PSEUDO)
     size = np.log(particles.lengths[:, 1:].sum(axis=1))
-    together = weights @ ((z - mean) * (size - weights @ size)[:, None])
+    # Plain sums here and in `walked`: matrix products may round otherwise when the arrays lie otherwise in memory.
+    apart = weights * (size - (weights * size).sum())
+    together = (apart[:, None] * (z - mean)).sum(axis=0)
     return Walk(mean, factor, np.linalg.solve(factor.T, np.linalg.solve(factor, together)))
 
 
@@ -72,7 +74,7 @@ def walked(
         else:
             z, ratio = proposed(walk, old.z, kind, rng)
         # All lengths are scaled as the tree length goes with the parameters; the Jacobian has a factor for each branch.
-        log_scale = (z - old.z) @ walk.slopes
+        log_scale = ((z - old.z) * walk.slopes).sum(axis=1)
         lengths = old.lengths * np.exp(log_scale)[:, None]
         ratio = ratio + (lengths.shape[1] - 1) * log_scale
         inner = lengths[:, 1:]
