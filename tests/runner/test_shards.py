@@ -58,8 +58,8 @@ def test_merged_shards_are_the_run(made, tmp_path):
     whole = run(made / "five.fasta", prefix=tmp_path / "whole", seed=4, replicates=N, bridges=4, **OPTIONS)
     together = merge(made / "r")
     assert (together.log_evidence, together.std_error) == (whole.log_evidence, whole.std_error)
-    assert len(whole.estimate.replicates) == 4
-    assert together.estimate.replicates == whole.estimate.replicates
+    assert len(whole.estimate.runs) == 4
+    assert together.estimate.runs == whole.estimate.runs
     for name in ("lengths", "log_weights", "children", "topology", "replicate", "z"):
         assert getattr(together.outcome.sample, name).tobytes() == getattr(whole.outcome.sample, name).tobytes()
     assert together.outcome.trace == whole.outcome.trace
