@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import growth, kernel, ours, peers, ratios
+from benchmarks import growth, kernel, ours, peers, ratios, systems
 from benchmarks.cells import Cell
 
 METHODS: dict[str, Callable[[Cell], dict[str, Any]]] = {
@@ -30,6 +30,14 @@ METHODS: dict[str, Callable[[Cell], dict[str, Any]]] = {
     "resampling-pairwise": ours.resampling,
     "resampling-guided": ours.resampling,
     "resampling-guided-blind": ours.resampling,
+    "csmc-authors": systems.authors,
+    "authors-ablation": systems.ablation,
+    "vcsmc": systems.vcsmc,
+    "vncsmc": systems.vcsmc,
+    "vbpi": systems.vbpi,
+    "vbpi-nf": systems.vbpi,
+    "vbpi-nf-jc": systems.vbpi,
+    "vaiphy-mixture": systems.mixture,
     "bionj": ours.nearest_joining,
     "growth-likelihood": growth.likelihood,
     "growth-iteration": growth.iteration,

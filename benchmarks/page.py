@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import claims, evidence_sections, growth_sections, method_sections, plots, ratios, sections
+from benchmarks import claims, evidence_sections, growth_sections, method_sections, plots, ratios, sections, systems_sections
 from benchmarks.cells import RESULTS, ROOT, load_all
 from benchmarks.records import tidy
 from benchmarks.tables import Cells, number, table
@@ -35,6 +35,7 @@ def render(results: Path, figures: Path) -> str:
             everything, plot(figures / "bench-accuracy.svg", lambda path: _accuracy_plot(everything, path))
         ),
         method_sections.methods(everything),
+        systems_sections.systems(everything),
         sections.figures(
             everything, _jc_plot(figures), plot(figures / "bench-cores.svg", lambda path: _cores_plot(everything, path))
         ),

@@ -34,6 +34,16 @@ RESAMPLING: dict[str, dict[str, Any]] = {
     "resampling-guided": {"proposal": "guided"},
     "resampling-guided-blind": {"proposal": "guided", "look_ahead": False},
 }
+#: The paper's other systems, with the settings that it gives for them (VBPI: as many iterations as an hour allows).
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "csmc-authors": {"repeats": 10, "particles": 2048},
+    "vcsmc": {"repeats": 10, "particles": 2048, "epochs": 100, "rate": 0.001},
+    "vncsmc": {"repeats": 3, "particles": 256, "epochs": 100, "rate": 0.001, "tries": 1},
+    "vbpi": {"flow": "none", "iterations": 200_000},
+    "vbpi-nf": {"flow": "realnvp", "iterations": 200_000},
+    "vbpi-nf-jc": {"flow": "realnvp", "base": "jc", "iterations": 200_000},
+    "vaiphy-mixture": {"components": 5, "repeats": 10},
+}
 TRUTH = (10, 20, 50, 100, 200)
 PEER = {"peer": True}
 
@@ -46,6 +56,7 @@ def full(repeats: int = 10) -> list[Cell]:
         *accuracy(repeats),
         *table(repeats),
         *variants(),
+        *systems(),
         *cores(),
         *growth(),
         *truth(),
@@ -123,6 +134,12 @@ def variants() -> list[Cell]:
         cells += [Cell("variants", data, method, settings={"repeats": 10, **settings}) for data in names]
     common = {"target": "rooted", "repeats": 5, "thresholds": [0.0, 0.5, 1.0]}
     return cells + [Cell("variants", "DS1", method, settings={**common, **settings}) for method, settings in RESAMPLING.items()]
+
+
+def systems() -> list[Cell]:
+    """The paper's other systems on all data sets, and what makes phi-CSMC as described into phi-CSMC as run."""
+    cells = [Cell("systems", data, "authors-ablation", settings={"law": "slantis", "repeats": 5}) for data in ("DS1", "DS3")]
+    return cells + [Cell("systems", data, method, settings=settings) for method, settings in SYSTEMS.items() for data in DATA]
 
 
 def default_prior(repeats: int = 10) -> list[Cell]:

@@ -43,5 +43,11 @@ PAPER: dict[str, dict[str, tuple[float, float]]] = {
     },
 }  # fmt: skip
 
+#: Lower bounds of one sample, VBPI with primary subsplit pairs (Zhang 2020).
+LOWER_BOUNDS = {
+    "DS1": -7110.24, "DS2": -26368.88, "DS3": -33736.22, "DS4": -13331.83, "DS5": -8217.80, "DS6": -6728.65, "DS7": -37334.85,
+    "DS8": -8655.05,
+}  # fmt: skip
+
 #: Learnable parameters on DS1 (paper, section 5), in millions.
 PARAMETERS = {"VBPI-NF": 8.4e6, "VaiPhy": 0.8e6}

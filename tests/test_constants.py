@@ -11,23 +11,28 @@ SOURCE = Path(__file__).parents[1] / "src" / "vaiphy"
 #: 4/3, 16/9, 16/3 and their reciprocals, and the frequencies of one base and of two.
 NUMBERS = (4 / 3, 3 / 4, 16 / 9, 9 / 16, 16 / 3, 3 / 16, 1 / 4, 1 / 16)
 #: The models themselves; sums over equal frequencies; the distributions of branch lengths that are made from JC69 (the JC
-#: sampler, VaiPhy's optimal ones) with their kernels; VaiPhy's coordinate ascent.
+#: sampler, VaiPhy's optimal ones) with their kernels; VaiPhy's coordinate ascent; kernels of the paper's other systems.
 AT_HOME = (
     "models/",
     "branches/jc_sampler.py",
     "branches/law.py",
     "branches/optimal.py",
     "kernels/frequencies.py",
+    "kernels/branch_slopes.py",
     "kernels/lengths.py",
+    "kernels/subtrees.py",
+    "vbpi/bases.py",
     "vi/",
 )
 #: The same numbers where they mean something else: shares, quartiles, an opacity, a step that is small enough.
 OTHERWISE = {
     "kernels/branch.py": {"0.25"},
+    "methods/shards.py": {"0.25"},
     "output/svg.py": {"0.75"},
     "posterior/progress.py": {"0.25"},
     "posterior/settings.py": {"0.25"},
     "summary/parameters.py": {"0.25", "0.75"},
+    "vbpi/settings.py": {"0.25", "0.75"},
     "weights.py": {"n / 4.0"},
 }
 

@@ -18,7 +18,7 @@ LAYERS = [
     {"target", "quantities"},
     {"topology", "branches", "parameters"},
     {"search", "summary"},
-    {"interop", "vi", "csmc"},
+    {"interop", "vi", "csmc", "vbpi"},
     {"posterior"},
     {"methods"},
     {"output"},
@@ -29,7 +29,7 @@ LAYERS = [
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 #: Rooms that see nothing of the package but themselves.
 CLOSED = {"kernels", "errors", "parallel", "ranges", "weights"}
-HEAVY = {"numba", "scipy", "matplotlib", "jinja2"}
+HEAVY = {"numba", "scipy", "matplotlib", "jinja2", "torch"}
 
 
 def home(path):

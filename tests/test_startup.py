@@ -8,7 +8,7 @@ import pytest
 
 import vaiphy
 
-HEAVY = ("numba", "scipy", "matplotlib", "jinja2", "rich", "numpy")
+HEAVY = ("numba", "scipy", "matplotlib", "jinja2", "rich", "numpy", "torch")
 HELP = "from vaiphy.cli import main; main(['--help'], standalone_mode=False)"
 
 

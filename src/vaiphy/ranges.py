@@ -13,7 +13,7 @@ RANGES: dict[str, tuple[str, float, float]] = {
     "n_trees": ("the number of trees to write", 1, 10**6),
 }
 #: Numbers of a prior of branch lengths: rates, shapes.
-PRIOR_NUMBERS = (1e-3, 1e6)
+PRIOR_NUMBERS = (0.02, 1e6)
 
 
 def outside(values: Iterable[tuple[str, float | None]]) -> list[str]:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from vaiphy.errors import FailedError
@@ -23,6 +24,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "slantis": {"method": "vaiphy", "iterations": 3, "tree_law": "slantis"},
     "phi-csmc": {"method": "phi-csmc", "particles": 16},
     "csmc": {"method": "csmc", "particles": 16},
+    "vbpi": {"method": "vbpi", "iterations": 3},
     "score": {},
 }
 N_TAXA, N_SITES, MISSING = 5, 100, 0.1
@@ -99,7 +101,7 @@ def perform(task: str) -> None:
             patterns = compress(data)
             best, _ = optimise(tree, patterns)
             log_likelihood(best, patterns)
-        else:
+        elif task != "vbpi" or find_spec("torch") is not None:
             from vaiphy.runner.run import run
 
             with tempfile.TemporaryDirectory() as folder:

@@ -63,14 +63,14 @@ def test_wild_values_are_one_line(words, option, tmp_path, monkeypatch):
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("rate", [0.0, -1.0, 9.9e-4, 1.1e6, 1e300, float("inf"), float("nan")])
+@pytest.mark.parametrize("rate", [0.0, -1.0, 0.019, 1.1e6, 1e300, float("inf"), float("nan")])
 def test_rates_of_the_prior_that_are_not_accepted(rate):
-    with pytest.raises(InputError, match=r"prior of branch lengths .*must be from 0\.001 to 1,000,000, not"):
+    with pytest.raises(InputError, match=r"prior of branch lengths .*must be from 0\.02 to 1,000,000, not"):
         Settings(seed=1, length_prior=f"exp({rate})")
 
 
 def test_rates_of_the_prior_that_are_accepted():
-    assert [Settings(seed=1, length_prior=f"exp({rate})").prior_rate for rate in (1e-3, 10.0, 1e6)] == [1e-3, 10.0, 1e6]
+    assert [Settings(seed=1, length_prior=f"exp({rate})").prior_rate for rate in (0.02, 10.0, 1e6)] == [0.02, 10.0, 1e6]
 
 
 def test_a_time_limit_is_a_positive_number():

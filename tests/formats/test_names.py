@@ -17,7 +17,7 @@ TURNING = ["\u202e", "\u202a", "\u2066", "\u200f", "\u061c"]
 
 @pytest.mark.parametrize("character", TURNING)
 def test_names_that_turn_text_around_are_refused(character):
-    where = f"U\\+{ord(character):04X} turns the text"
+    where = f"U\\+{ord(character):04X} reverses the text"
     with pytest.raises(AlignmentError, match=f"line 3: taxon .*{where}"):
         parse_alignment(f">a\nACGT\n>b{character}x\nACGT\n>c\nACGA\n")
     with pytest.raises(TreeError, match=where):

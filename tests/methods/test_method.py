@@ -15,8 +15,10 @@ from vaiphy.methods.settings import Settings
 from vaiphy.runner.steps import run_steps
 
 
-@pytest.mark.parametrize("name", ["vaiphy", "csmc", "phi-csmc"])
+@pytest.mark.parametrize("name", ["vaiphy", "csmc", "phi-csmc", "vbpi"])
 def test_a_step_leaves_its_state_as_it_was(name):
+    if name == "vbpi":
+        pytest.importorskip("torch", reason="PyTorch is not installed")
     patterns = compress(parse_alignment(fasta(NAMES[:5])))
     settings = Settings(seed=1, method=name, replicates=2, particles=32, iterations=12 if name == "vaiphy" else None)
     method = method_of(settings)

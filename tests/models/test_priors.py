@@ -87,9 +87,9 @@ def test_text_and_back(text):
     ("text", "message"),
     [
         ("exp", r"write exp\(RATE\) or gammadir"),
-        ("exp(0)", "must be from 0.001 to 1,000,000, not 0"),
-        ("exp(nan)", "must be from 0.001 to"),
-        ("exp(1e7)", "must be from 0.001 to"),
+        ("exp(0)", "must be from 0.02 to 1,000,000, not 0"),
+        ("exp(nan)", "must be from 0.02 to"),
+        ("exp(1e7)", "must be from 0.02 to"),
         ("exp(1,2)", "2 numbers, exp takes 1"),
         ("exp(ten)", "not a list of numbers"),
         ("gammadir(1,1)", "2 numbers, gammadir takes 4"),

@@ -7,7 +7,8 @@ from reference.topologies import names
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import LEAP, Moves, furthest, next_beta
+from vaiphy.posterior.bridge import LEAP, Moves
+from vaiphy.posterior.ladder import furthest, next_beta
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.target import target_of
 from vaiphy.weights import effective_sample_size
@@ -79,11 +80,14 @@ def test_the_next_temperature_has_the_wanted_conditional_size():
 
 def test_the_first_temperature_is_the_furthest_at_which_draws_carry():
     gain = np.random.default_rng(1).normal(0, 20, size=500)
-    beta = furthest(gain, 40)
-    assert 0.0 < beta < LEAP
-    assert effective_sample_size(beta * gain) == pytest.approx(40, rel=1e-6)
-    assert furthest(0.01 * gain, 40) == LEAP
-    assert 0.0 < furthest(1e12 * gain, 40) < 1e-8
+
+    def of(factor):
+        return furthest(lambda beta: effective_sample_size(beta * factor * gain), 40, LEAP)
+
+    assert 0.0 < of(1.0) < LEAP
+    assert effective_sample_size(of(1.0) * gain) == pytest.approx(40, rel=1e-6)
+    assert of(0.01) == LEAP
+    assert 0.0 < of(1e12) < 1e-8
 
 
 def test_what_the_first_temperature_does():

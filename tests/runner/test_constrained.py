@@ -15,12 +15,12 @@ TAXA = taxon_names(6)
 
 def data():
     rng = np.random.default_rng(3)
-    return random_alignment(random_tree(TAXA, rng), 40, rng, 0.0)
+    return random_alignment(random_tree(TAXA, rng), 10, rng, 0.0)
 
 
 @cache
 def analysed(kind):
-    clade = [TAXA[1], TAXA[3]]
+    clade = [TAXA[2], TAXA[3]]
     options = {"all": {}, "with": {"monophyletic": [clade]}, "without": {"not_monophyletic": [",".join(clade)]}}[kind]
     return vaiphy.run(data(), model="JC", seed=1, threads=1, accuracy=0.05, **options)
 
@@ -41,9 +41,9 @@ def test_evidences_with_and_without_a_clade_give_its_probability():
 
 
 def probability(analysis):
-    """Weight of the trees in which taxa 1 and 3 are together."""
+    """Weight of the trees in which taxa 2 and 3 are together."""
     sample = analysis.weighted
-    pairs = np.sort(sample.children, axis=2) == [1, 3]
+    pairs = np.sort(sample.children, axis=2) == [2, 3]
     together = pairs.all(axis=2).any(axis=1)[sample.topology]
     weights = np.exp(sample.log_weights - sample.log_weights.max())
     return float(weights[together].sum() / weights.sum())
@@ -60,6 +60,6 @@ def test_results_name_the_constraint(tmp_path):
     assert any(sentence in line for line in stored["model"])
     assert stored["settings"]["constraints"][0].startswith("among: ")
     assert "2 taxa may be anywhere" in " ".join(prefix.with_suffix(".vaiphy").read_text().split())
-    assert "unrooted binary trees that have the clade" in prefix.with_suffix(".html").read_text()
+    assert "taxa may be anywhere" in prefix.with_suffix(".html").read_text()
     with pytest.raises(vaiphy.InputError, match="constraints"):
         vaiphy.run(data(), prefix=prefix, model="JC", seed=1, threads=1, accuracy=1.0)

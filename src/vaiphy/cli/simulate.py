@@ -27,7 +27,7 @@ from vaiphy.cli.numbers import Number, Whole, prior_number, setting
     default=10.0,
     show_default=True,
     metavar="X",
-    help="Branch lengths are exponential with this rate (mean 1/X substitutions per site): 0.001 to 1,000,000.",
+    help="Branch lengths are exponential with this rate (mean 1/X substitutions per site): 0.02 to 1,000,000.",
 )
 @click.option(
     "-m",

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.branches.law import LengthLaw
-from vaiphy.csmc import engine
+from vaiphy.csmc import authors, engine
+from vaiphy.csmc.authors import JoinThree, authors_proposal
 from vaiphy.csmc.effort import Effort
 from vaiphy.csmc.engine import Particles
 from vaiphy.csmc.jc_mixture import mixture_lengths
@@ -25,9 +26,10 @@ from vaiphy.models.substitution import model_of
 from vaiphy.search.starts import distances
 from vaiphy.trees.augmented import AugmentedTrees
 from vaiphy.trees.sample import TreeSample
+from vaiphy.trees.tree import Tree
 from vaiphy.weights import log_mean_exp
 
-Name = Literal["guided", "pairwise", "paper", "vanilla"]
+Name = Literal["guided", "pairwise", "paper", "authors", "vanilla"]
 #: Trees of the fitted distribution that the paper's proposals are made from, and binary ones that start a guide.
 SUPPORT_TREES, GUIDE_TREES = 3000, 200
 
@@ -42,6 +44,8 @@ class FittedLaw(Protocol):
 
     def sample_binary(self, n_trees: int, rng: np.random.Generator, threads: int = 1) -> TreeSample: ...
 
+    def most_probable_tree(self, contract_below: float | None = None) -> Tree: ...
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -49,10 +53,12 @@ class Estimate:
 
     `mean` and `sd` are those of log Z-hat over the runs, as the paper reports them, and `se` = sd / sqrt(runs). Z-hat is
     unbiased, log Z-hat is low by about half its variance: `combined` = log of the mean of Z-hat is the better estimate.
+    `bias` is what the paper's authors' program adds to each; it is 0 unless their proposal was asked for.
     """
 
     log_evidences: NDArray[np.float64]
     statement: str
+    bias: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -85,12 +91,13 @@ def make_proposal(
     fit: FittedLaw | None = None,
     effort: Effort | None = None,
     threads: int = 1,
-) -> AnyProposal:
+) -> AnyProposal | JoinThree:
     """A proposal by name.
 
     "vanilla": uniform mergers, lengths from the prior. "paper": split support and JC mixtures from trees of the fitted
-    distribution (needs `fit`). "pairwise": split support (uniform without `fit`) and lengths from the merged subtrees' own data.
-    "guided": mergers, lengths and look-ahead from a guide; starts from trees of the fitted distribution if there is one.
+    distribution (needs `fit`). "authors": what the paper's authors ran (needs `fit`; see `csmc.authors`). "pairwise": split
+    support (uniform without `fit`) and lengths from the merged subtrees' own data. "guided": mergers, lengths and look-ahead
+    from a guide; starts from trees of the fitted distribution if there is one.
     """
     if name == "vanilla":
         return Proposal(UniformMerger(), PriorLengths())
@@ -99,10 +106,12 @@ def make_proposal(
         trees = None if fit is None else fit.sample_binary(GUIDE_TREES, tree_rng, threads).children
         reference = prepare(patterns, target, guide_rng, trees, effort, threads)
         return guided_proposal(patterns, reference, target, threads)
-    if name == "paper" and fit is None:
-        raise ValueError('the proposal "paper" is made from a fitted distribution: pass fit=vaiphy.fit(patterns, rng=...)')
-    if name not in ("paper", "pairwise"):
-        raise ValueError(f"proposal {name!r} is not one of guided, pairwise, paper, vanilla")
+    if name in ("paper", "authors") and fit is None:
+        raise ValueError(f'the proposal "{name}" is made from a fitted distribution: pass fit=vaiphy.fit(patterns, rng=...)')
+    if name not in ("paper", "authors", "pairwise"):
+        raise ValueError(f"proposal {name!r} is not one of guided, pairwise, paper, authors, vanilla")
+    if name == "authors" and fit is not None:
+        return authors_proposal(fit)
     if fit is None:
         return Proposal(UniformMerger(), PairwiseLengths(distances(patterns, model=target.model)))
     sampled = fit.sample_trees(SUPPORT_TREES, rng, threads)
@@ -118,7 +127,7 @@ def run(
     *,
     rng: np.random.Generator,
     target: Kind = "unrooted",
-    proposal: Name | AnyProposal = "guided",
+    proposal: Name | AnyProposal | JoinThree = "guided",
     fit: FittedLaw | None = None,
     n_particles: int = 2048,
     resampling: str = "systematic",
@@ -132,13 +141,13 @@ def run(
     `model`: JC, or another equal-input model of nucleotides without free parameters, as "F81+F" or "F81+F{0.4,0.3,0.2,0.1}".
     A proposal given by name is prepared first (see `make_proposal`). Resamples (by "systematic", "stratified" or "multinomial"
     resampling) when the effective sample size is below `threshold` * n_particles: 0 never, 1 at every rank. The result does not
-    depend on the number of threads.
+    depend on the number of threads. The proposal "authors" resamples as the authors did, whatever is asked.
     """
     aim = make_target(patterns, target, prior_rate, model)
     proposal_rng, run_rng = rng.spawn(2)
     if isinstance(proposal, str):
         proposal = make_proposal(proposal, patterns, aim, proposal_rng, fit, threads=threads)
-    return engine.run(patterns, proposal, aim, run_rng, n_particles, resampling, threshold, threads)
+    return _run(patterns, proposal, aim, run_rng, n_particles, resampling, threshold, threads)
 
 
 def estimate(
@@ -147,7 +156,7 @@ def estimate(
     rng: np.random.Generator,
     repeats: int = 10,
     target: Kind = "unrooted",
-    proposal: Name | AnyProposal = "guided",
+    proposal: Name | AnyProposal | JoinThree = "guided",
     fit: FittedLaw | None = None,
     n_particles: int = 2048,
     resampling: str = "systematic",
@@ -162,7 +171,25 @@ def estimate(
     if isinstance(proposal, str):
         proposal = make_proposal(proposal, patterns, aim, proposal_rng, fit, threads=threads)
     found = [
-        engine.run(patterns, proposal, aim, stream, n_particles, resampling, threshold, threads).log_evidence
-        for stream in run_rngs
+        _run(patterns, proposal, aim, stream, n_particles, resampling, threshold, threads).log_evidence for stream in run_rngs
     ]
-    return Estimate(np.array(found), aim.statement(patterns.n_taxa))
+    extra = authors.bias(n_particles, patterns.n_taxa) if isinstance(proposal, JoinThree) else 0.0
+    return Estimate(np.array(found), aim.statement(patterns.n_taxa), extra)
+
+
+def _run(
+    patterns: SitePatterns,
+    proposal: AnyProposal | JoinThree,
+    target: Target,
+    rng: np.random.Generator,
+    n_particles: int,
+    resampling: str,
+    threshold: float,
+    threads: int,
+) -> Particles:
+    """One run with a proposal that is ready; the authors' has a resampling, a target and an end of its own."""
+    if not isinstance(proposal, JoinThree):
+        return engine.run(patterns, proposal, target, rng, n_particles, resampling, threshold, threads)
+    if target.rooted:
+        raise ValueError('the proposal "authors" ends by joining three roots: its trees are unrooted, target="unrooted"')
+    return authors.run(patterns, proposal, rng, n_particles, target.prior_rate, threads=threads)

@@ -43,13 +43,14 @@ def wanted(
 
     Raises `ConstraintError` with all problems.
     """
+    together, apart = list(monophyletic), list(not_monophyletic)
+    if tree is None and not together and not apart:
+        return None
     problems: list[str] = []
     everything = frozenset(range(len(taxa)))
     index = newick.Names(taxa).index
-    clades = [_clade(names, "monophyletic", index, taxa, problems) for names in monophyletic]
-    against = [_clade(names, "not monophyletic", index, taxa, problems) for names in not_monophyletic]
-    if tree is None and not clades and not against:
-        return None
+    clades = [_clade(names, "monophyletic", index, taxa, problems) for names in together]
+    against = [_clade(names, "not monophyletic", index, taxa, problems) for names in apart]
     from_tree, bound = ([], everything) if tree is None else _splits(tree, index, taxa, problems)
     if bound != everything and (clades or against) and not problems:
         problems.append(

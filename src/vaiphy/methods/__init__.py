@@ -19,6 +19,7 @@ METHODS = {
     "vaiphy": ("vaiphy.methods.variational", "VariationalMethod"),
     "phi-csmc": ("vaiphy.methods.combinatorial", "CombinatorialMethod"),
     "csmc": ("vaiphy.methods.combinatorial", "CombinatorialMethod"),
+    "vbpi": ("vaiphy.methods.vbpi", "VbpiMethod"),
 }
 
 

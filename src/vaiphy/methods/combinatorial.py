@@ -2,7 +2,8 @@
 
 csmc is the plain sampler: uniform mergers, branch lengths from the prior. phi-csmc first fits VaiPhy's distribution and makes a
 guide from its trees; the guide is then fixed, and a run with it is unbiased. Each replicate makes a guide of its own: runs with
-one guide agree with each other on what the guide has missed.
+one guide agree with each other on what the guide has missed. `--proposal` names other ways to propose: those of the paper, or
+what its authors ran (`csmc.authors`), whose bias is reported apart.
 """
 
 from dataclasses import asdict, dataclass, replace
@@ -45,7 +46,12 @@ class CombinatorialState:
 
     @property
     def guided(self) -> bool:
-        return self.settings.method == "phi-csmc"
+        return self.named == "guided"
+
+    @property
+    def named(self) -> csmc.Name:
+        """The proposal by its name."""
+        return "vanilla" if self.settings.method == "csmc" else self.settings.proposal or "guided"  # type: ignore[return-value]
 
     @property
     def target(self) -> csmc.Target:
@@ -114,28 +120,29 @@ class CombinatorialMethod:
         combined, error = _combined(state)
         k = pareto_k(sample.log_weights)
         ess = effective_sample_size(sample.log_weights)
-        name = "phi_csmc" if state.guided else "csmc"
+        name = "csmc" if state.named == "vanilla" else "phi_csmc"
         estimate = Estimate(combined, error, UNROOTED, sample.n_samples, ess, k, state.log_evidences)
         reasons = _reasons(state, sample, error, k)
-        return Outcome({name: estimate}, not reasons, reasons, sample, tuning=_tuning(state))
+        return Outcome({name: estimate}, not reasons, reasons, sample, bounds=_printed(state, combined), tuning=_tuning(state))
+
+
+def _printed(state: CombinatorialState, combined: float) -> dict[str, float]:
+    """What the authors' program would print, and by how much that is too high; nothing for other proposals."""
+    if state.named != "authors":
+        return {}
+    bias = csmc.authors_bias(state.settings.particles or PARTICLES, state.patterns.n_taxa)
+    return {"as printed": combined + bias, "bias": bias}
 
 
 def _tuning(state: CombinatorialState) -> dict[str, Any]:
-    own = {"particles": state.settings.particles or PARTICLES}
+    own = {"particles": state.settings.particles or PARTICLES, "proposal": state.named}
     return own | {"guide_trees": GUIDE_TREES, **asdict(csmc.Effort())} if state.guided else own
 
 
 def _prepare(state: CombinatorialState, threads: int) -> CombinatorialState:
-    """A guide from a fit of its own: the first replicate starts from BIONJ, the others from bootstrapped distances."""
+    """A guide from a fit of its own."""
     k = len(state.log_evidences)
-    fit = vi.fit(
-        state.patterns,
-        initial="bootstrap" if k else "bionj",
-        rng=_stream(state, _FIT, k),
-        threads=threads,
-        prior_rate=state.settings.prior_rate,
-    )
-    trees = fit.sample_binary(GUIDE_TREES, _stream(state, _TREES, k), threads).children
+    trees = _fit(state, threads).sample_binary(GUIDE_TREES, _stream(state, _TREES, k), threads).children
     reference = csmc.prepare(state.patterns, state.target, _stream(state, _GUIDE, k), trees, threads=threads)
     return replace(state, reference=reference)
 
@@ -150,10 +157,25 @@ def _progress(state: CombinatorialState, stage: str) -> Progress:
     return Progress(stage, (done + extra) / all_, combined, shown, f"{done} of {all_} replicates")
 
 
-def _proposal(state: CombinatorialState, threads: int) -> AnyProposal:
-    if state.reference is None:
-        return csmc.make_proposal("vanilla", state.patterns, state.target, _stream(state, _GUIDE))
-    return csmc.guided_proposal(state.patterns, state.reference, state.target, threads)
+def _proposal(state: CombinatorialState, threads: int) -> AnyProposal | csmc.JoinThree:
+    """The proposal of the next run; all but the guided one are made here, from a fit of their own."""
+    if state.reference is not None:
+        return csmc.guided_proposal(state.patterns, state.reference, state.target, threads)
+    fit = None if state.named == "vanilla" else _fit(state, threads)
+    rng = _stream(state, _GUIDE, len(state.log_evidences)) if fit else _stream(state, _GUIDE)
+    return csmc.make_proposal(state.named, state.patterns, state.target, rng, fit, threads=threads)
+
+
+def _fit(state: CombinatorialState, threads: int) -> vi.Fit:
+    """VaiPhy's distribution: the first replicate starts from BIONJ, the others from bootstrapped distances."""
+    k = len(state.log_evidences)
+    return vi.fit(
+        state.patterns,
+        initial="bootstrap" if k else "bionj",
+        rng=_stream(state, _FIT, k),
+        threads=threads,
+        prior_rate=state.settings.prior_rate,
+    )
 
 
 def _stream(state: CombinatorialState, *place: int) -> np.random.Generator:

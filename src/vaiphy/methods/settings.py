@@ -11,6 +11,13 @@ from vaiphy.ranges import RANGES, outside
 #: Settings that change the files but not the sample they are made from.
 OUTPUT_ONLY = frozenset({"outgroup", "n_trees"})
 
+#: Settings that belong to one method, and what they may be.
+CHOICES = {
+    "proposal": ("phi-csmc", ("guided", "pairwise", "paper", "authors")),
+    "flow": ("vbpi", ("none", "planar", "realnvp")),
+    "base": ("vbpi", ("lognormal", "jc")),
+}
+
 #: With smaller Dirichlet parameters of branch lengths, lengths below the least one sampled (1e-11) would count.
 LEAST_ALPHA = 0.5
 
@@ -26,7 +33,7 @@ class Settings:
     `partition` are the parts with a model each, as lines of a RAxML-NG partition file (empty: one model for all sites),
     `part_rates` "free" gives each part a relative rate, "linked" none; `constraints` are the splits that trees must or must not
     have, in the lines of `formats.constraints`; `n_trees` is the number of equal-weight trees written
-    for other programs.
+    for other programs. `proposal` of phi-csmc, `flow` and `base` of vbpi: None means the method's own.
     """
 
     seed: int
@@ -44,6 +51,9 @@ class Settings:
     n_trees: int = 1000
     partition: tuple[str, ...] = ()
     part_rates: str = "free"
+    proposal: str | None = None
+    flow: str | None = None
+    base: str | None = None
     constraints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -75,6 +85,12 @@ class Settings:
             problems.append(f"the method {self.method} does not support constraints; --method posterior does")
         if self.part_rates not in ("free", "linked"):
             problems.append(f"rates of parts are free or linked, not {self.part_rates}")
+        for name, (owner, known) in CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and self.method != owner:
+                problems.append(f"--{name} is for --method {owner}, not for {self.method}")
+            elif value is not None and value not in known:
+                problems.append(f"the {name} is one of {', '.join(known)}, not {value}")
         if problems:
             raise InputError(*problems)
 

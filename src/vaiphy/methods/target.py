@@ -12,7 +12,7 @@ from vaiphy.models.priors import length_prior
 from vaiphy.target import Target, target_of
 
 #: Methods whose trees are unrooted and binary; the others say themselves what their trees are.
-_BINARY = ("posterior", "phi-csmc", "csmc")
+_BINARY = ("posterior", "phi-csmc", "csmc", "vbpi")
 
 
 def resolved(settings: Settings, patterns: SitePatterns, source: str) -> Settings:

@@ -10,6 +10,10 @@ CITATIONS = {
     "Academic Press, New York.",
     "SBN": "Zhang C, Matsen FA (2018). Generalizing tree probability estimation via Bayesian networks. Advances in Neural "
     "Information Processing Systems 31.",
+    "VBPI": "Zhang C, Matsen FA (2019). Variational Bayesian phylogenetic inference. International Conference on Learning "
+    "Representations 2019.",
+    "VBPI-NF": "Zhang C (2020). Improved variational Bayesian phylogenetic inference with normalizing flows. Advances in Neural "
+    "Information Processing Systems 33.",
     "MISELBO": "Kviman O, Melin H, Koptagel H, Elvira V, Lagergren J (2022). Multiple importance sampling ELBO and deep "
     "ensembles of variational approximations. AISTATS 2022.",
     "Pareto": "Vehtari A, Simpson D, Gelman A, Yao Y, Gabry J (2024). Pareto smoothed importance sampling. Journal of "

@@ -55,6 +55,7 @@ def page(analysis: Analysis) -> str:
         title=PurePath(analysis.provenance.file).name or analysis.provenance.file,
         n_common=0 if analysis.posterior is None else _n_common(analysis.posterior.splits),
         model_sentences=words.model_sentences(analysis),
+        statement=words.prior_sentences(analysis),
         headline=words.headline(analysis),
         verdict=words.verdict(analysis),
         sentence=words.trees_sentence(analysis),

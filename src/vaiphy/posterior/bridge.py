@@ -26,7 +26,7 @@ from vaiphy.parallel import chunks
 from vaiphy.posterior.ladder import Ladder, furthest, next_beta
 from vaiphy.posterior.parameters import Walk, at_points, walk_of, walked
 from vaiphy.posterior.proposal import Proposal
-from vaiphy.weights import effective_sample_size, log_normalised, log_sum_exp, normalised, systematic
+from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, systematic
 from vaiphy.workers.spread import Workers, spread
 
 Floats = NDArray[np.float64]
@@ -34,9 +34,10 @@ Ints = NDArray[np.int64]
 
 #: Particles in one piece of work.
 PIECE = 8
-#: Draws are weighed at most to this temperature before they are moved, which tames the tail of their weights: while nothing is
-#: known of that tail, and once a finished bridge has shown it (`leap_of`).
-LEAP, MOST_LEAP = 0.6, 0.9
+#: Draws are weighed at most to this temperature before they are moved. Where the posterior reaches down to lengths of zero and a
+#: Gamma of shape k does not, the variance of the weights at a temperature beta is infinite for (k - 1)(2 beta - 1) >= 1: at 0.6
+#: for k >= 6 only, but at 0.9 for k >= 2.25.
+LEAP = 0.6
 
 
 @dataclass(frozen=True)
@@ -202,25 +203,6 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
         state, particles=particles, log_weights=log_weights, ancestors=ancestors, beta=beta, log_evidence=log_evidence,
         drawn_variance=float(drawn_variance), stages=(*state.stages, stage), walks=(*state.walks, walk),
     )  # fmt: skip
-
-
-def leap_of(state: Bridge, proposal: Proposal) -> float:
-    """The furthest temperature to which draws may be weighed before they are moved, judged by a finished bridge.
-
-    Draws from q seldom show where q has too little; particles that reached the posterior p do. With w = p/q the second moment of
-    the weights at a temperature beta is E_q[w^2beta] = Z E_p[w^(2beta-1)]: the larger of its two estimates counts.
-    """
-    gain = log_posterior(proposal, state.particles) - state.particles.log_proposal
-    log_weights = log_normalised(state.log_weights)
-    n = len(state.first)
-
-    def effective(beta: float) -> float:
-        first = log_sum_exp(beta * state.first) - float(np.log(n))
-        seen = log_sum_exp(2.0 * beta * state.first) - float(np.log(n))
-        reached = state.estimate + log_sum_exp(log_weights + (2.0 * beta - 1.0) * gain)
-        return n * float(np.exp(2.0 * first - max(seen, reached)))
-
-    return furthest(effective, min(2.0 * state.size, n / 2), MOST_LEAP)
 
 
 def swept(

@@ -104,8 +104,7 @@ def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], sett
         target = drawing.proposal.target
         refitted = fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
         return replace(drawing, proposal=refitted, pilots=pilots, bridge=None, swept=())
-    ladder = pilot.found.from_leap(bridge.leap_of(pilot, drawing.proposal))
-    return replace(drawing, ladder=ladder, n_particles=_n_particles(pilot, settings), pilots=pilots, bridge=None, swept=())
+    return replace(drawing, ladder=pilot.found, n_particles=_n_particles(pilot, settings), pilots=pilots, bridge=None, swept=())
 
 
 def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) -> bool:

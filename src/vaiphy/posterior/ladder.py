@@ -19,14 +19,6 @@ class Ladder:
     betas: tuple[float, ...]
     walks: tuple[Walk | None, ...]
 
-    def from_leap(self, beta: float) -> "Ladder":
-        """The ladder with the given temperature as its first, instead of those below it; as it is, if there are none."""
-        if beta <= self.betas[0]:
-            return self
-        kept = [k for k, old in enumerate(self.betas) if old > beta + 0.05]
-        last = max(k for k, old in enumerate(self.betas) if old <= beta)
-        return Ladder((beta, *(self.betas[k] for k in kept)), tuple(self.walks[k] for k in (last, *kept)))
-
 
 def furthest(effective: Callable[[float], float], wanted: float, most: float) -> float:
     """The furthest temperature up to `most` at which draws are still worth `wanted` (bisection)."""

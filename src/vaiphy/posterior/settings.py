@@ -34,7 +34,7 @@ class Settings:
     min_effective: float = 1500.0
     max_deviation: float = 0.01
     oversampling: int = 25
-    kinds: tuple[str, ...] = ("prior",)
+    kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "prior")
     learn_particles: int = 32
     learn_size: float = 0.5
     learn_moves: Moves = field(default_factory=lambda: Moves(regrafts=2))

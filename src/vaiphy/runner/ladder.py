@@ -30,9 +30,10 @@ from vaiphy.output.model_table import contents
 from vaiphy.parallel import available_threads
 from vaiphy.runner import checkpoint
 from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
+from vaiphy.runner.inputs import content_of
 from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.partitioned import nexus_text
-from vaiphy.runner.run import Listener, content_of
+from vaiphy.runner.run import Listener
 from vaiphy.runner.saved import load_saved, with_suffix
 from vaiphy.runner.steps import run_steps, with_workers
 from vaiphy.summary.model_comparison import ModelComparison, ModelEvidence, compared

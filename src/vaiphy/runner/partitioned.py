@@ -25,7 +25,7 @@ def partition_lines(
 
 def nexus_text(alignment: str | Path | Alignment) -> str:
     """The text of an alignment's file if that is NEXUS, else nothing."""
-    if isinstance(alignment, Alignment) or str(alignment) == "-" or not Path(alignment).is_file():
+    if not isinstance(alignment, (str, Path)) or str(alignment) == "-" or not Path(alignment).is_file():
         return ""
     try:
         text = read_text(alignment)

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from vaiphy import __version__
-from vaiphy.alignment import Alignment, SitePatterns, compress, too_few_taxa
+from vaiphy.alignment import Alignment, SitePatterns, compress
 from vaiphy.errors import InputError
 from vaiphy.formats import read_alignment
 from vaiphy.formats.constraints import lines_of
@@ -26,13 +25,14 @@ from vaiphy.kernels.announce import announced
 from vaiphy.methods import METHODS, outcome
 from vaiphy.methods.outcome import Progress
 from vaiphy.methods.settings import Settings
-from vaiphy.methods.target import model_words, resolved
+from vaiphy.methods.target import resolved
 from vaiphy.output.analysis import Analysis, Provenance
 from vaiphy.output.files import SUFFIXES, contents
 from vaiphy.output.page import page
 from vaiphy.parallel import available_threads
 from vaiphy.runner import checkpoint
 from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
+from vaiphy.runner.inputs import check_data, content_of, introduce
 from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.mrbayes import from_block, note
 from vaiphy.runner.partitioned import partition_lines
@@ -65,6 +65,9 @@ def run(
     tree_law: str | None = None,
     iterations: int | None = None,
     particles: int | None = None,
+    proposal: str | None = None,
+    flow: str | None = None,
+    base: str | None = None,
     bridges: int | None = None,
     prior_only: bool = False,
     outgroup: Sequence[str] = (),
@@ -98,7 +101,9 @@ def run(
     Newick string, of all taxa or some; `monophyletic` and `not_monophyletic` are clades (lists of names) that all trees must or
     must not have. `mrbayes_block` takes model, priors, partition, outgroup and constraints from the mrbayes block of the
     alignment's file, where they are not given here. `prior_only` leaves the data out and samples the prior. `bridges` is a fixed
-    number of final bridges, whatever their accuracy. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names`
+    number of final bridges, whatever their accuracy. `proposal` is that of the
+    method phi-csmc ("guided", "pairwise", "paper", "authors"), `flow` ("none", "planar", "realnvp") and `base` ("lognormal",
+    "jc") are those of the method vbpi. `time_limit` is in seconds. A seed is drawn if none is given. `safe_names`
     gives the taxa names that every program reads; PREFIX.names.tsv is the table. `executor` does the heavy work elsewhere: a Dask
     `Client`, or any executor as in `concurrent.futures` (processes, MPI); the result is the same to the last bit.
 
@@ -113,7 +118,7 @@ def run(
     if executor is not None and method != "posterior":
         raise InputError(f"the method {method} works on this machine alone; --cluster (executor) is for --method posterior")
     listener = listener or Listener()
-    base = None if prefix is None else Path(prefix)
+    stem = None if prefix is None else Path(prefix)
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
     block = from_block(alignment, data) if mrbayes_block else None
     if block is not None:
@@ -145,10 +150,10 @@ def run(
         parts = partition_lines(alignment, data, partition, model) if method == "posterior" or partition is not None else ()
     patterns = compress(data)
     with ExitStack() as stack:
-        if base is not None:
-            base.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(base))
-        saved = None if base is None or redo else load_saved(base)
+        if stem is not None:
+            stem.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(stem))
+        saved = None if stem is None or redo else load_saved(stem)
         settings = Settings(
             seed=_choose_seed(seed, saved),
             method=method,
@@ -159,6 +164,9 @@ def run(
             tree_law=tree_law,
             iterations=iterations,
             particles=particles,
+            proposal=proposal,
+            flow=flow,
+            base=base,
             bridges=bridges,
             prior_only=prior_only,
             outgroup=tuple(outgroup),
@@ -170,15 +178,15 @@ def run(
         settings = resolved(settings, patterns, data.source)
         if saved is not None:
             check_saved(saved, settings, data.source, content)
-        log = stack.enter_context(RunLog(None if base is None else with_suffix(base, ".log"), saved is not None))
+        log = stack.enter_context(RunLog(None if stem is None else with_suffix(stem, ".log"), saved is not None))
         say = log.tee(listener.say)
         command = command or f"vaiphy.run({data.source!r}, seed={settings.seed})"
         if seed is None and "seed" not in command:
             command += f" --seed {settings.seed}"
         provenance = Provenance(__version__, command, data.source, data.sha256 or content, threads or available_threads())
         workers: Workers = provenance.threads if executor is None else pool_of(executor, say)
-        _introduce(say, settings, provenance, patterns, data, saved)
-        session = Session(base, settings, provenance, patterns, tuple(data.warnings), content, names)
+        introduce(say, settings, provenance, patterns, data, saved)
+        session = Session(stem, settings, provenance, patterns, tuple(data.warnings), content, names)
         if remark := block.sentence if block else note(alignment):
             say(f"note: {remark}")
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
@@ -189,11 +197,11 @@ def run(
             state=None if saved is None else saved.group("run/"),
             timings={} if saved is None else saved.header["timings"],
             time_limit=time_limit,
-            save=None if base is None else session.save,
+            save=None if stem is None else session.save,
             tell=log.progress(with_workers(listener.progress, workers)),
         )
         analysis = session.analysis(stopped.outcome, stopped.complete, stopped.timings)
-        if base is not None:
+        if stem is not None:
             main = analysis.estimate
             listener.progress(Progress("files", 1.0, main.log_evidence, main.std_error, "summaries and files"))
             try:
@@ -278,43 +286,7 @@ def _literal(name: str) -> str:
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
-def content_of(data: Alignment) -> str:
-    """What the analysis depends on: taxa and sites, however they were written."""
-    return sha256("\n".join(data.taxa).encode() + b"\n" + data.sites.tobytes()).hexdigest()
-
-
-def check_data(data: Alignment, outgroup: Sequence[str]) -> None:
-    """Whether there are enough taxa, and the outgroup is among them."""
-    problems = [f"{data.source}: the outgroup {name!r} is not among the taxa" for name in outgroup if name not in data.taxa]
-    if message := too_few_taxa(data):
-        problems.append(message)
-    if len(set(outgroup)) > data.n_taxa - 2:
-        problems.append(f"{data.source}: the outgroup leaves fewer than two taxa")
-    if problems:
-        raise InputError(*problems)
-
-
 def _choose_seed(seed: int | None, saved: Saved | None) -> int:
     if seed is not None:
         return seed
     return saved.settings.seed if saved is not None and not saved.finished else secrets.randbelow(2**31)
-
-
-def _introduce(
-    say: Callable[[str], None],
-    settings: Settings,
-    provenance: Provenance,
-    patterns: SitePatterns,
-    data: Alignment,
-    saved: Saved | None,
-) -> None:
-    say(f"command  {provenance.command}")
-    say(f"input    {data.source}: {patterns.n_taxa} taxa, {patterns.n_sites} sites, {patterns.n_patterns} patterns")
-    say(f"seed     {settings.seed}; {provenance.threads} threads")
-    for k, line in enumerate(model_words(patterns, settings)):
-        say(f"{'model' if k == 0 else '':8} {line}")
-    for warning in data.warnings:
-        say(f"warning: {warning}")
-    if saved is not None:
-        spent = sum(saved.header["timings"].values())
-        say(f"continuing from the checkpoint {saved.path} ({spent:.0f} s of work done)")

@@ -30,9 +30,10 @@ from vaiphy.output.analysis import Analysis, Provenance
 from vaiphy.parallel import available_threads
 from vaiphy.posterior import states
 from vaiphy.runner import checkpoint
+from vaiphy.runner.inputs import check_data, content_of
 from vaiphy.runner.log import RunLog, locked
 from vaiphy.runner.partitioned import partition_lines
-from vaiphy.runner.run import Listener, Session, check_data, content_of
+from vaiphy.runner.run import Listener, Session
 from vaiphy.runner.saved import Saved, load_saved, with_suffix
 from vaiphy.runner.steps import run_steps, with_workers
 from vaiphy.workers.cluster import pool_of

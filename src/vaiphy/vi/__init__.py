@@ -4,8 +4,9 @@
 """
 
 from vaiphy.vi.fits import Fit, align, fit
+from vaiphy.vi.mixtures import fit_mixture, renamed
 from vaiphy.vi.settings import Settings
 from vaiphy.vi.steps import Info, State, initialise, step
 from vaiphy.vi.updates import columns
 
-__all__ = ["Fit", "Info", "Settings", "State", "align", "columns", "fit", "initialise", "step"]
+__all__ = ["Fit", "Info", "Settings", "State", "align", "columns", "fit", "fit_mixture", "initialise", "renamed", "step"]
