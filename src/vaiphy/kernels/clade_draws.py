@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH
+from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH, log_gamma
 from vaiphy.kernels.clades import context_identity, find, length_gamma
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.rooted import NONE
@@ -67,8 +67,13 @@ def draw_split(law, draws, clade, parent, members, other, rng):
 
 
 @kernel
-def sample(law, draws, keys, rng, children, lengths, tops):
-    """Draw trees; internal vertices are numbered parents first, the top being vertex n."""
+def sample(law, draws, keys, guard, rng, children, lengths, tops, log_ratios, n_wide):
+    """Draw trees; internal vertices are numbered parents first, the top being vertex n.
+
+    `guard`: (share of lengths that come from wider distributions, see `draw_length`, shape and rate of the prior of outer
+    branches, of inner ones). `log_ratios`: log of the density that the lengths were so drawn from, over that of `clades`; `n_wide`: how many came from
+    wider distributions.
+    """
     n = children.shape[1] + 2
     # Vertices waiting to be split: their taxa as ranges of `members`, and the clade they are part of.
     begin = np.empty(2 * n, dtype=np.int64)
@@ -82,6 +87,7 @@ def sample(law, draws, keys, rng, children, lengths, tops):
         begin[n], end[n], whole[n] = 0, n - 1, NONE
         tops[i] = n
         lengths[i, 0] = 0.0
+        log_ratios[i], n_wide[i] = 0.0, 0
         next_vertex = n + 1
         v = n
         while v < next_vertex:
@@ -89,8 +95,9 @@ def sample(law, draws, keys, rng, children, lengths, tops):
             clade = NONE
             for j in range(low, high):
                 clade ^= keys[members[j]]
-            shape, rate = length_gamma(law, clade, whole[v], v == n)
-            lengths[i, v] = draw_gamma(rng, shape, rate)
+            lengths[i, v], ratio, wide = draw_length(length_gamma(law, clade, whole[v], v == n), guard, v == n, rng)
+            log_ratios[i] += ratio
+            n_wide[i] += wide
             part = 1
             if high - low > 2:
                 part = draw_split(law, draws, clade, whole[v], members[low:high], other, rng)
@@ -100,13 +107,41 @@ def sample(law, draws, keys, rng, children, lengths, tops):
                 if last - first == 1:
                     taxon = members[first]
                     children[i, v - n, side] = taxon
-                    shape, rate = length_gamma(law, keys[taxon], clade, True)
-                    lengths[i, taxon] = draw_gamma(rng, shape, rate)
+                    gamma = length_gamma(law, keys[taxon], clade, True)
+                    lengths[i, taxon], ratio, wide = draw_length(gamma, guard, True, rng)
+                    log_ratios[i] += ratio
+                    n_wide[i] += wide
                 else:
                     children[i, v - n, side] = next_vertex
                     begin[next_vertex], end[next_vertex], whole[next_vertex] = first, last, clade
                     next_vertex += 1
             v += 1
+
+
+@inlined
+def draw_length(gamma, guard, outer, rng):
+    """A length, the log of its density over the Gamma's, and whether (1 or 0) it came from a wider distribution.
+
+    Drawn from the Gamma or, half of the guard's share each, from an Exponential of the same mean (which, unlike Gammas of shape
+    above one, does not vanish at zero) and from the prior (no tail is longer): weights of draws are then bounded in both.
+    """
+    shape, rate, constant = gamma
+    if guard[0] == 0.0:
+        return draw_gamma(rng, shape, rate), 0.0, 0
+    at = 1 if outer else 3
+    u = rng.random()
+    if u < 0.5 * guard[0]:
+        length = draw_gamma(rng, 1.0, rate / shape)
+    elif u < guard[0]:
+        length = draw_gamma(rng, guard[at], guard[at + 1])
+    else:
+        length = draw_gamma(rng, shape, rate)
+    narrow = constant + (shape - 1.0) * np.log(length) - rate * length
+    exponential = np.log(rate / shape) - rate / shape * length
+    prior = log_gamma(length, guard[at], guard[at + 1])
+    top = max(narrow, max(exponential, prior))
+    total = (1.0 - guard[0]) * np.exp(narrow - top) + 0.5 * guard[0] * (np.exp(exponential - top) + np.exp(prior - top))
+    return length, top + np.log(total) - narrow, 1 if u < guard[0] else 0
 
 
 @inlined

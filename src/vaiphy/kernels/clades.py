@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vaiphy.kernels.binary import mix
-from vaiphy.kernels.branch import log_gamma
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.constraints import Rules, log_uniform, name_standings, united
 from vaiphy.kernels.rooted import NONE, fill_parents, fill_postorder, name_clades
@@ -26,17 +25,17 @@ class Clades(NamedTuple):
     """Open-addressing tables, looked up by identity.
 
     Splits: the log-probability of a split of a clade, and of a split in a context (a clade and the clade it is part of).
-    Places, for clades and contexts alike: shape and rate of the Gamma of the branch (shape 0: unknown), and the log-probability
-    that the split is none of those seen there (1: never split). `numbers`: shape and rate of inner branches of unknown clades,
-    the same for outer ones. `rules`: splits that are required, or forbidden (which the distribution knows nothing of).
+    Places, for clades and contexts alike: shape and rate of the Gamma of the branch (shape 0: unknown), the log-probability
+    that the split is none of those seen there (1: never split), and the logarithm of the Gamma's constant factor. `numbers`:
+    shape, rate and that logarithm for inner branches of unknown clades, the same for outer ones. `rules`: splits that are required, or forbidden (which the distribution knows nothing of).
     """
 
     split_key: Any  # (size,) uint64
     split_value: Any  # (size,)
     place_key: Any  # (size,) uint64
-    place_value: Any  # (size, 3)
+    place_value: Any  # (size, 4)
     log_trees: Any  # log number of rooted trees with k leaves
-    numbers: Any  # (4,)
+    numbers: Any  # (6,)
     rules: Rules
 
 
@@ -109,22 +108,22 @@ def log_split(law, parent, a, b, size_a, size_b):
 
 @inlined
 def length_gamma(law, clade, parent, outer):
-    """Shape and rate of the Gamma of a clade's branch."""
+    """Shape, rate and log constant factor of the Gamma of a clade's branch."""
     at = find(law.place_key, context_identity(clade, parent))
     if at < 0 or law.place_value[at, 0] == 0.0:
         at = find(law.place_key, clade)
     if at >= 0 and law.place_value[at, 0] > 0.0:
-        return law.place_value[at, 0], law.place_value[at, 1]
+        return law.place_value[at, 0], law.place_value[at, 1], law.place_value[at, 3]
     if outer:
-        return law.numbers[2], law.numbers[3]
-    return law.numbers[0], law.numbers[1]
+        return law.numbers[3], law.numbers[4], law.numbers[5]
+    return law.numbers[0], law.numbers[1], law.numbers[2]
 
 
 @inlined
 def length_term(law, clade, parent, outer, length):
     """Log-density of a branch's length."""
-    shape, rate = length_gamma(law, clade, parent, outer)
-    return log_gamma(length, shape, rate)
+    shape, rate, constant = length_gamma(law, clade, parent, outer)
+    return constant + (shape - 1.0) * np.log(length) - rate * length
 
 
 @inlined

@@ -15,7 +15,6 @@ from vaiphy.kernels.branch import (
     draw_length,
     fit_gamma,
     log_draw,
-    log_gamma,
     log_values,
     score,
     wide_rate,
@@ -128,7 +127,7 @@ def regraft(
     # Score every branch of the rest, from the top down.
     outer_v = v < n
     # The Gamma of the clade alone: the same wherever it goes.
-    shape_v, rate_v = length_gamma(law, clade[v], NONE, outer_v)
+    shape_v, rate_v, constant_v = length_gamma(law, clade[v], NONE, outer_v)
     stalk = carried[0]
     carry(family, point, data, shape_v / rate_v, row_of(v, data, rows), v < n, stalk, False)
     middle, leaf_up = carried[1], carried[2]
@@ -246,8 +245,8 @@ def regraft(
         if beta < 1.0:
             value += (1.0 - beta) * place_terms(w, v, position, path_terms, children, parent, lengths, clade, size, law)
             joined = clade[w] ^ clade[v]
-            shape, rate = length_gamma(law, clade[v], joined, outer_v)
-            value += (1.0 - beta) * (log_gamma(length, shape, rate) - log_gamma(length, shape_v, rate_v))
+            shape, rate, constant = length_gamma(law, clade[v], joined, outer_v)
+            value += (1.0 - beta) * (constant - constant_v + (shape - shape_v) * np.log(length) - (rate - rate_v) * length)
         weight[k] = value
     moved = np.log(rng.random()) < weight[1] - weight[0]
     counts[3, 0] += 1 if moved else 0

@@ -44,7 +44,7 @@ def stretch(
     ratio = 0.0
     for v in range(1, 2 * n - 2):
         outer = v < n or v == top
-        shape, rate = length_gamma(law, clade[v], clade[parent[v]], outer)
+        shape, rate, _ = length_gamma(law, clade[v], clade[parent[v]], outer)
         ratio += (1.0 - beta) * ((shape - 1.0) * log_factor - rate * lengths[v] * (factor - 1.0)) + log_factor
         alpha = prior[0] if outer else prior[1]
         ratio += beta * ((alpha - 1.0) * log_factor - prior[2] * lengths[v] * (factor - 1.0))

@@ -39,17 +39,11 @@ def blend(beta, prior, shape, rate, outer):
 
 
 @inlined
-def log_constant(shape, rate, beta):
-    """The part of a Gamma's log-density that depends on which Gamma it is."""
-    return (1.0 - beta) * (log_gamma(1.0, shape, rate) + rate) if beta < 1.0 else 0.0
-
-
-@inlined
 def relength(v, above, tree, lengths, clade, family, point, data, law, beta, prior, rows, exponents, tables, work, rng, counts):
     """Draw the length of the branch between v (row seen from above) and the vertex `above` (row seen from v, or taxon 0)."""
     n = data.tips.shape[0]
     outer = v < n or above == 0
-    shape, rate = length_gamma(law, clade[v], clade[above], outer)
+    shape, rate, _ = length_gamma(law, clade[v], clade[above], outer)
     a, rate_b, power = blend(beta, prior, shape, rate, outer)
     old = lengths[v]
     rest = max(tree[1] - old, 0.0)
@@ -102,7 +96,7 @@ def interchange(
         if k > 0 and not may_pair(law.rules, size[x], size[y], size[z], joined):
             mass[k] = -np.inf
             continue
-        shape_q, rate_q = length_gamma(law, joined, clade[p], False)
+        shape_q, rate_q, constant_q = length_gamma(law, joined, clade[p], False)
         exponent[k], rate[k], power = blend(beta, prior, shape_q, rate_q, False)
         constant[k] = 0.0
         if beta < 1.0:
@@ -112,7 +106,7 @@ def interchange(
             for c, whole in ((x, joined), (y, joined), (z, clade[p])):
                 density += split_term(c, whole, children, clade, size, law)
                 density += length_term(law, clade[c], whole, c < n, lengths[c])
-            constant[k] = (1.0 - beta) * density + log_constant(shape_q, rate_q, beta)
+            constant[k] = (1.0 - beta) * (density + constant_q)
         if beta > 0.0:
             one = carried[2] if k == 1 else carried[0]
             two = carried[2] if k == 2 else carried[1]

@@ -26,18 +26,17 @@ from vaiphy.parallel import chunks
 from vaiphy.posterior.ladder import Ladder, furthest, next_beta
 from vaiphy.posterior.parameters import Walk, at_points, walk_of, walked
 from vaiphy.posterior.proposal import Proposal
-from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, systematic
+from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, pareto_k, systematic
 from vaiphy.workers.spread import Workers, spread
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Particles in one piece of work.
-PIECE = 8
-#: Draws are weighed at most to this temperature before they are moved. Where the posterior reaches down to lengths of zero and a
-#: Gamma of shape k does not, the variance of the weights at a temperature beta is infinite for (k - 1)(2 beta - 1) >= 1: at 0.6
-#: for k >= 6 only, but at 0.9 for k >= 2.25.
-LEAP = 0.6
+#: Particles in one piece of work, and draws that are only evaluated.
+PIECE, DRAWS = 8, 64
+#: Draws whose weights have a lighter tail than this (Pareto's k; their variance is finite below 0.5) are weighed to the posterior
+#: itself if enough of them count there; others at most to the temperature LEAP before they are moved.
+STEADY, LEAP = 0.5, 0.6
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,8 @@ class Stage:
 class Bridge:
     """A bridge on its way: `log_weights` since the last resampling, `log_evidence` up to there, `ancestors` of the particles.
 
-    `first`: log-weights of all draws, which the `size` particles come from. `drawn_variance`: variance of the evidence's factor
+    `first`: log-weights of all draws, which the `size` particles come from; `plain`: of those that the proposal itself could have
+    made, all lengths being drawn from its Gammas. `drawn_variance`: variance of the evidence's factor
     from the first temperature, relative to its square.
     """
 
@@ -100,6 +100,7 @@ class Bridge:
     ancestors: Ints
     ladder: Ladder | None
     first: Floats
+    plain: Floats
     beta: float = 0.0
     log_evidence: float = 0.0
     drawn_variance: float = 0.0
@@ -163,30 +164,41 @@ def initialise(
 ) -> Bridge:
     """`oversampling` draws from the proposal for each of n particles."""
     drawn = n * oversampling
-    children, lengths, tops, z = proposal.sample(drawn, [*seed, 0], threads)
-    empty = np.zeros(drawn)
-    particles = _moved(proposal, Particles(children, lengths, tops, z, empty, empty), 0.0, None, seed, 0, threads)[0]
-    first = log_posterior(proposal, particles) - particles.log_proposal
-    first[proposal.is_forbidden(children, tops)] = -np.inf
-    return Bridge(seed, n, particles, np.zeros(drawn), np.arange(drawn), ladder, first)
+    draws, empty = proposal.guarded_sample(drawn, [*seed, 0], threads), np.zeros(drawn)
+    particles = _moved(proposal, Particles(*draws[:4], empty, empty), 0.0, None, seed, 0, threads)[0]
+    gain = log_posterior(proposal, particles) - particles.log_proposal
+    gain[proposal.is_forbidden(draws.children, draws.tops)] = -np.inf
+    first = gain - draws.log_ratio
+    return Bridge(seed, n, particles, -draws.log_ratio, np.arange(drawn), ladder, first, gain[draws.n_wide == 0])
 
 
-def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: float = 0.9, threads: Workers = 1) -> Bridge:
-    """One temperature further: weigh, resample if fewer than half of the particles count, move."""
+def step(
+    state: Bridge, proposal: Proposal, moves: Moves, conditional_size: float = 0.9, threads: Workers = 1,
+    growth: tuple[tuple[float, int], ...] = (), apart: float = 2.0,
+) -> Bridge:  # fmt: skip
+    """One temperature further: weigh, resample if fewer than half of the particles count, move.
+
+    `growth`: temperatures, rising, from which on there are so many particles; `apart`: that from which on none is resampled.
+    """
     k, n = len(state.stages), state.size
-    gain = state.first if k == 0 else log_posterior(proposal, state.particles) - state.particles.log_proposal
+    gain = log_posterior(proposal, state.particles) - state.particles.log_proposal
+    if k == 0:
+        gain[np.isneginf(state.first)] = -np.inf
     if state.ladder:
         beta = state.ladder.betas[k]
     elif k == 0 and len(gain) > n:
-        beta = furthest(lambda beta: effective_sample_size(beta * gain), min(2.0 * n, len(gain) / 2), LEAP)
+        wanted, most = min(2.0 * n, len(gain) / 2), 1.0 if pareto_k(state.first) < STEADY else LEAP
+        beta = furthest(lambda beta: effective_sample_size(state.log_weights + beta * gain), wanted, most)
     else:
         beta = next_beta(state.beta, gain, state.log_weights, conditional_size)
     log_weights = state.log_weights + (beta - state.beta) * gain
+    n = max([n, *(size for begin, size in growth if begin <= beta)])
     particles, ancestors, log_evidence = state.particles, state.ancestors, state.log_evidence
     effective = effective_sample_size(log_weights)
     drawn_variance = 1.0 / effective - 1.0 / len(gain) if k == 0 else state.drawn_variance
     # Draws of no weight (forbidden trees) are never moved.
-    resampled = len(gain) > n or effective < 0.5 * n or np.isneginf(log_weights).any()
+    few = effective < 0.5 * n and beta < apart
+    resampled = len(gain) != n or few or np.isneginf(log_weights).any()
     if resampled:
         total = log_sum_exp(log_weights)
         uniform = np.random.default_rng([*state.seed, 1, k]).random()
@@ -200,7 +212,7 @@ def step(state: Bridge, proposal: Proposal, moves: Moves, conditional_size: floa
     particles, rates = _moved(proposal, particles, beta, moves, seed, 1, threads)
     stage = Stage(beta, float(effective), bool(resampled), (*rates, walk_rate))
     return replace(
-        state, particles=particles, log_weights=log_weights, ancestors=ancestors, beta=beta, log_evidence=log_evidence,
+        state, size=n, particles=particles, log_weights=log_weights, ancestors=ancestors, beta=beta, log_evidence=log_evidence,
         drawn_variance=float(drawn_variance), stages=(*state.stages, stage), walks=(*state.walks, walk),
     )  # fmt: skip
 
@@ -223,7 +235,7 @@ def _moved(
     numbers = (beta, moves.regrafts, moves.tours, moves.stretch) if moves else (beta, 0, 0, 0.0)
     pieces = [
         (*at_points(family, part), *numbers, p.children[part], p.lengths[part], p.tops[part], (*seed, stream, i))
-        for i, part in enumerate(chunks(len(p), PIECE))
+        for i, part in enumerate(chunks(len(p), PIECE if moves else DRAWS))
     ]
     done = spread(move_piece, (target.shared, proposal.shared), pieces, threads)
     children, lengths, tops, likelihood, trees = (np.concatenate(column) for column in list(zip(*done))[:5])

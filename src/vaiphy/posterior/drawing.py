@@ -30,7 +30,7 @@ class Drawn:
     shares: Floats
     effective: tuple[float, ...]
     accepted: tuple[float, ...]
-    first: Floats
+    plain: Floats
     log_weights: Floats
     particles: tuple[Particles, ...]
 
@@ -52,6 +52,7 @@ class Drawing:
     pilots: tuple[int, ...] = ()
     ladder: Ladder | None = None
     n_particles: int = 0
+    oversampling: int = 0
     bridge: Bridge | None = None
     swept: tuple[Particles, ...] = ()
     drawn: tuple[Drawn, ...] = ()
@@ -69,9 +70,8 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     if now is None:
         n = settings.pilot_particles * 2 ** len(drawing.pilots) if pilot else drawing.n_particles
         key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, drawing.first + drawing.stride * len(drawing.drawn), 0)
-        return replace(
-            drawing, bridge=bridge.initialise(drawing.proposal, n, key, settings.oversampling, drawing.ladder, threads)
-        )
+        draws = settings.oversampling if pilot else drawing.oversampling
+        return replace(drawing, bridge=bridge.initialise(drawing.proposal, n, key, draws, drawing.ladder, threads))
     if not now.done:
         return replace(drawing, bridge=bridge.step(now, drawing.proposal, settings.moves, settings.pilot_size, threads))
     swept = drawing.swept or (now.particles,)
@@ -84,7 +84,7 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     rates = np.mean([stage.accepted for stage in now.stages], axis=0)
     effective = tuple(stage.effective for stage in now.stages)
     one = Drawn(
-        now.estimate, now.variance, now.n_ancestors, now.ancestor_shares, effective, tuple(rates.tolist()), now.first,
+        now.estimate, now.variance, now.n_ancestors, now.ancestor_shares, effective, tuple(rates.tolist()), now.plain,
         now.log_weights, swept,
     )  # fmt: skip
     return replace(drawing, bridge=None, swept=(), drawn=(*drawing.drawn, one))
@@ -104,7 +104,10 @@ def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], sett
         target = drawing.proposal.target
         refitted = fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
         return replace(drawing, proposal=refitted, pilots=pilots, bridge=None, swept=())
-    return replace(drawing, ladder=pilot.found, n_particles=_n_particles(pilot, settings), pilots=pilots, bridge=None, swept=())
+    return replace(
+        drawing, ladder=pilot.found, n_particles=_n_particles(pilot, settings), oversampling=_oversampling(pilot, settings),
+        pilots=pilots, bridge=None, swept=(),
+    )  # fmt: skip
 
 
 def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) -> bool:
@@ -122,7 +125,7 @@ def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) 
 
 def n_sweeps(drawing: Drawing, settings: Settings) -> int:
     """Sweeps at the end of each bridge: a fixed share of its cost."""
-    return int(np.ceil(settings.sweep_share * len(drawing.ladder.betas))) if drawing.ladder else 0
+    return round(settings.sweep_share * len(drawing.ladder.betas)) if drawing.ladder else 0
 
 
 def _n_particles(pilot: Bridge, settings: Settings) -> int:
@@ -131,6 +134,13 @@ def _n_particles(pilot: Bridge, settings: Settings) -> int:
     for_trees = settings.min_effective / pilot.worth / settings.replicates
     wanted = 8 * np.ceil(max(for_evidence, for_trees) / 8)
     return int(np.clip(wanted, settings.min_particles, settings.max_particles))
+
+
+def _oversampling(pilot: Bridge, settings: Settings) -> int:
+    """Draws for each particle: where they carry to the posterior at once, no more than it takes that two of them count there."""
+    if len(pilot.stages) > 1:
+        return settings.oversampling
+    return int(np.clip(np.ceil(2.0 * len(pilot.first) / pilot.stages[0].effective), 2, settings.oversampling))
 
 
 def evidence(drawing: Drawing) -> tuple[float, float]:
@@ -177,7 +187,10 @@ def mean_bridged(drawing: Drawing) -> float:
 
 
 def split_deviation(drawing: Drawing) -> float:
-    """Average standard deviation of split frequencies between two halves of the bridges, each weighed by its evidence."""
+    """Average standard deviation of split frequencies between two halves of the bridges, each weighed by its evidence.
+
+    As in MrBayes, over all splits of at least 0.1 that not every tree has by definition: those that all trees have count too.
+    """
     if len(drawing.drawn) < 2:
         return float("nan")
     n = drawing.proposal.target.n_taxa
@@ -198,6 +211,6 @@ def split_deviation(drawing: Drawing) -> float:
     support = []
     for side in range(2):
         mass = np.bincount(which.ravel(), weights=np.where(half == side, weights, 0.0), minlength=len(found))
-        support.append(mass / mass.max())  # all taxa but the first are a clade of every tree
-    both = np.stack(support)
-    return asdsf(both[:, both.min(axis=0) < 1.0 - 1e-12]) if n > 3 else 0.0
+        support.append(mass / mass.max())
+    both = np.delete(np.stack(support), np.argmax(np.sum(support, axis=0)), axis=1)  # all taxa but the first: in every tree
+    return asdsf(both) if n > 3 else 0.0

@@ -1,6 +1,6 @@
 """One replicate's way to a proposal: bridge to the posterior, refit, bridge again, until the bridge is as short as it gets."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from vaiphy.posterior.proposal import Fitting, Proposal, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees, start
 from vaiphy.target import Target
-from vaiphy.weights import normalised
+from vaiphy.weights import normalised, tempered
 from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
@@ -29,12 +29,17 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Replicate:
-    """A search of its own: the proposal it has, the bridge it is on (None between rounds), and what its rounds found."""
+    """A search of its own: the proposal it has, the bridge it is on (None between rounds), and what its rounds found.
+
+    `annealed`: particles that the first round ended with, and their weights, before anything was fitted to them.
+    """
 
     index: int
     kind: str
     proposal: Proposal
     bridge: Bridge | None = None
+    annealed: Particles | None = None
+    annealed_weights: Floats = field(default_factory=lambda: np.zeros(0))
     rounds: tuple[Round, ...] = ()
     ready: bool = False
 
@@ -52,11 +57,14 @@ def advance(replicate: Replicate, settings: Settings, seed: int, threads: Worker
         # Picking the best of many draws from the prior would only narrow the search.
         oversampling = settings.oversampling if k else 1
         key = (seed, 1, replicate.index, k)
-        drawn = bridge.initialise(replicate.proposal, settings.learn_particles, key, oversampling, threads=threads)
-        return replace(replicate, bridge=drawn)
+        n = settings.first_particles if k == 0 and replicate.kind == "prior" else settings.learn_particles
+        return replace(replicate, bridge=bridge.initialise(replicate.proposal, n, key, oversampling, threads=threads))
     if not now.done:
         size, moves = (settings.refine_size, settings.moves) if k else (settings.learn_size, settings.learn_moves)
-        return replace(replicate, bridge=bridge.step(now, replicate.proposal, moves, size, threads))
+        growth, apart = (settings.growth, settings.apart) if k == 0 and replicate.kind == "prior" else ((), 2.0)
+        return replace(replicate, bridge=bridge.step(now, replicate.proposal, moves, size, threads, growth, apart))
+    if k == 0:
+        replicate = replace(replicate, annealed=now.particles, annealed_weights=tempered(now.log_weights, now.size / 4))
     rounds = (*replicate.rounds, Round(now.estimate, now.std_error, len(now.stages), now.n_ancestors))
     if enough(rounds, settings):
         return replace(replicate, rounds=rounds, ready=True)
@@ -83,12 +91,17 @@ def refitted(replicates: tuple[Replicate, ...], target: Target, fitting: Fitting
 
 
 def found(replicates: tuple[Replicate, ...]) -> tuple[Particles, Floats]:
-    """Particles of all finished bridges, weighed one half by the evidence of their replicate and one half equally.
+    """Particles of all finished bridges, weighed one half by the evidence of their replicate and one half equally; and with half
+    of what is weighed equally, those that first rounds ended with.
 
     By evidence alone the best replicate would silence the others, and with them islands of trees that only they have found: a
-    small bridge from a poor proposal may be several log units low.
+    small bridge from a poor proposal may be several log units low. A proposal in turn may silence what first rounds had found.
     """
-    bridges = [r.bridge for r in replicates if r.bridge is not None and r.bridge.done]
-    share = 0.5 * normalised(np.array([b.estimate for b in bridges])) + 0.5 / len(bridges)
-    weights = np.concatenate([s * normalised(b.log_weights) for s, b in zip(share, bridges)])
-    return joined([b.particles for b in bridges]), weights
+    done = [r for r in replicates if r.bridge is not None and r.bridge.done]
+    bridges = [r.bridge for r in done if r.bridge is not None]
+    first = [r for r in done if r.annealed is not None and r.rounds]
+    equal = (0.25 if first else 0.5) / len(done)
+    share = 0.5 * normalised(np.array([b.estimate for b in bridges])) + equal
+    weights = [s * tempered(b.log_weights, b.size / 4) for s, b in zip(share, bridges)]
+    weights += [0.25 / len(first) * r.annealed_weights for r in first]
+    return joined([b.particles for b in bridges] + [r.annealed for r in first if r.annealed is not None]), np.concatenate(weights)

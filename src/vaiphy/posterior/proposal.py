@@ -6,7 +6,7 @@ Trees and lengths: `kernels.clades` (each clade split given the clade it is part
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import log
+from math import lgamma, log
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ class Fitting:
     `floor`: share of each clade's probability kept for splits not seen. `pseudo`: draws' worth of a wide Gamma in each length's
     shape (in a context: of the clade's Gamma); `context_pseudo`: draws' worth of the clade's splits in a context's. `widening`:
     factor on the shapes (below one: wider than what was seen). `least_draws`: with fewer effective draws a clade or context has
-    no Gamma of its own. `most_shape`: no Gamma is narrower. `parameters`: how their own distribution is fitted.
+    no Gamma of its own. `most_shape`: no Gamma is narrower. `guard`: see `Proposal`. `parameters`: how their own distribution is fitted.
     """
 
     floor: float = 0.005
@@ -46,6 +46,7 @@ class Fitting:
     widening: float = 0.9
     least_draws: float = 3.0
     most_shape: float = 300.0
+    guard: float = 0.1
     parameters: ParameterFitting = field(default_factory=ParameterFitting)
 
 
@@ -54,12 +55,16 @@ DEFAULT = Fitting()
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A distribution of (tree, lengths, parameters)."""
+    """A distribution of (tree, lengths, parameters).
+
+    `guard`: expected number of lengths in a guarded draw that come from wider distributions than they are fitted to.
+    """
 
     target: Target
     trees: clades.Clades
     draws: clade_draws.Draws
     parameters: ParameterLaw
+    guard: float = 0.0
 
     @cached_property
     def shared(self) -> Shared:
@@ -72,10 +77,21 @@ class Proposal:
 
     def sample(self, n: int, seed: list[int], threads: Workers = 1) -> tuple[Ints, Floats, Ints, Floats]:
         """n draws: children (n, n_taxa-2, 2), lengths (n, 2 n_taxa-2), tops (n,), z (n, d)."""
-        pieces = [(self.target.n_taxa, part.stop - part.start, (*seed, part.start)) for part in chunks(n, PIECE)]
+        return self._draws(n, seed, 0.0, threads)[:4]
+
+    def guarded_sample(self, n: int, seed: list[int], threads: Workers = 1) -> "GuardedDraws":
+        """As `sample`, some lengths drawn more widely."""
+        return self._draws(n, seed, self.guard, threads)
+
+    def _draws(self, n: int, seed: list[int], guard: float, threads: Workers) -> "GuardedDraws":
+        terms = self.target.length_prior.terms(self.target.n_taxa)
+        share = min(guard / (2 * self.target.n_taxa - 3), 0.5)
+        wide = np.array([share, terms.alpha_outer, terms.rate, terms.alpha_inner, terms.rate], dtype=np.float64)
+        pieces = [(self.target.n_taxa, wide, part.stop - part.start, (*seed, part.start)) for part in chunks(n, PIECE)]
         drawn = spread(draw_piece, (self.shared,), pieces, threads)
-        children, lengths, tops = (np.concatenate(column) for column in zip(*drawn))
-        return children, lengths, tops, self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
+        children, lengths, tops, ratios, wide = (np.concatenate(column) for column in zip(*drawn))
+        z = self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
+        return GuardedDraws(children, lengths, tops, z, ratios, wide)
 
     def is_forbidden(self, children: Ints, tops: Ints) -> NDArray[np.bool_]:
         """Which trees have a split that they must not have: those are drawn, but the prior does not know them."""
@@ -90,15 +106,29 @@ class Proposal:
         return np.concatenate(spread(density_piece, (self.shared,), pieces, threads))
 
 
+class GuardedDraws(NamedTuple):
+    """Draws as `Proposal.sample` gives them; the log of the density they were so drawn from over the proposal's, and how many
+    lengths were drawn more widely (where none was, the draw is one from the proposal).
+    """
+
+    children: Ints
+    lengths: Floats
+    tops: Ints
+    z: Floats
+    log_ratio: Floats
+    n_wide: Ints
+
+
 def draw_piece(
-    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], n_taxa: int, n: int, seed: tuple[int, ...]
-) -> tuple[Ints, Floats, Ints]:
-    """A few trees from the proposal."""
+    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], n_taxa: int, guard: Floats, n: int,
+    seed: tuple[int, ...],
+) -> tuple[Ints, Floats, Ints, Floats, Ints]:  # fmt: skip
+    """A few trees from the proposal, guarded as `clade_draws.sample` has it."""
     children, tops = np.empty((n, n_taxa - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
-    lengths = np.zeros((n, 2 * n_taxa - 2))
+    lengths, ratios, wide = np.zeros((n, 2 * n_taxa - 2)), np.empty(n), np.empty(n, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    clade_draws.sample(trees, draws, keys, rng, children, lengths, tops)
-    return children, lengths, tops
+    clade_draws.sample(trees, draws, keys, guard, rng, children, lengths, tops, ratios, wide)
+    return children, lengths, tops, ratios, wide
 
 
 def density_piece(
@@ -128,8 +158,8 @@ def prior_proposal(target: Target) -> Proposal:
     else:
         shape, rate = terms.alpha_outer, terms.rate
     empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
-    numbers = np.array([shape, rate, shape, rate], dtype=np.float64)
-    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 3)), _log_trees(target.n_taxa), numbers, target.rules)
+    numbers = np.tile([shape, rate, _log_constant(shape, rate)], 2)
+    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 4)), _log_trees(target.n_taxa), numbers, target.rules)
     draws = clade_draws.Draws(none, none, np.zeros((1, _words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
     return Proposal(target, trees, draws, ParameterLaw(target))
 
@@ -142,7 +172,7 @@ def fit(
     children, lengths, tops, z, weights = children[kept], lengths[kept], tops[kept], z[kept], weights[kept]
     effective = 1.0 / np.square(weights).sum()
     trees, draws = _fit_trees(target, children, lengths, tops, weights, effective, fitting)
-    return Proposal(target, trees, draws, parameter_law.fit(target, z, weights, fitting.parameters))
+    return Proposal(target, trees, draws, parameter_law.fit(target, z, weights, fitting.parameters), fitting.guard)
 
 
 def _fit_trees(
@@ -171,16 +201,19 @@ def _fit_trees(
     # Lengths: a Gamma for every clade and context that was seen often enough.
     w, b = np.repeat(weights, 2 * n - 3) * effective, lengths[:, 1:].ravel()
     is_outer = _outer(n, tops).ravel()
-    numbers = np.array([0.8, 1.2 / _mean(b, w, ~is_outer), 0.8, 0.8 / _mean(b, w, is_outer)])
+    inner_rate, outer_rate = 1.2 / _mean(b, w, ~is_outer), 0.8 / _mean(b, w, is_outer)
+    numbers = np.array([0.8, inner_rate, _log_constant(0.8, inner_rate), 0.8, outer_rate, _log_constant(0.8, outer_rate)])
     alone_gamma = _gammas(clade[:, 1:].ravel(), b, w, None, fitting)
     context_gamma = _gammas(context[:, 1:].ravel(), b, w, (clade[:, 1:].ravel(), alone_gamma), fitting)
     # Places: clades and contexts, each with its Gamma, the probability of falling back, and the splits seen there.
     names = np.concatenate([alone_gamma[0], context_gamma[0]])
     place_key, place = _placed(names)
     where = dict(zip(names.tolist(), place.tolist()))
-    place_value = np.zeros((len(place_key), 3))
+    place_value = np.zeros((len(place_key), 4))
     place_value[:, 2] = 1.0
-    place_value[place, :2] = np.concatenate([np.stack(alone_gamma[1:], axis=1), np.stack(context_gamma[1:], axis=1)])
+    gammas = np.concatenate([np.stack(alone_gamma[1:], axis=1), np.stack(context_gamma[1:], axis=1)])
+    place_value[place, :2] = gammas
+    place_value[place, 3] = [_log_constant(shape, rate) if shape > 0.0 else 0.0 for shape, rate in gammas.tolist()]
     first, last = np.zeros(len(place_key), dtype=np.int64), np.zeros(len(place_key), dtype=np.int64)
     for group, offset in ((alone, 0), (within, len(alone.split))):
         heads, begins = np.unique(group.head, return_index=True)
@@ -274,6 +307,11 @@ def _mean(values: Floats, weights: Floats, chosen: NDArray[np.bool_]) -> float:
     if not chosen.any():
         return float(np.average(values, weights=weights))
     return max(float(np.average(values[chosen], weights=weights[chosen])), 1e-6)
+
+
+def _log_constant(shape: float, rate: float) -> float:
+    """Log of the constant factor of a Gamma density."""
+    return shape * log(rate) - lgamma(shape)
 
 
 def _log_trees(n_taxa: int) -> Floats:

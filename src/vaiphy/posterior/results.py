@@ -44,7 +44,7 @@ def result(state: State) -> Result:
     sample = tree_sample(state, drawing)
     effective = drawings.effective_trees(drawing)
     reasons = objections(state, drawing)
-    first = np.concatenate([one.first for one in drawing.drawn])
+    first = np.concatenate([one.plain for one in drawing.drawn])
     # Draws of forbidden trees have no weight: a bound from the others, times their share, is one too.
     allowed = np.isfinite(first)
     first = np.maximum(first[allowed] + np.log(allowed.mean()), log_evidence - 1e4)

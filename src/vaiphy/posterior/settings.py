@@ -14,10 +14,12 @@ class Settings:
     `max_deviation`, the average standard deviation of split frequencies between the bridges; `replicates`, searches of their
     own and the least number of final bridges.
 
-    Everywhere: `oversampling`, draws from the proposal for each particle.
+    Everywhere: `oversampling`, draws from the proposal for each particle (of a final bridge, at most).
 
-    Learning: `kinds` of starts, dealt out to the replicates in turn; `learn_particles`, and `learn_size`, the conditional
-    effective size by which their ladders are found (coarsely: only a proposal is wanted); rounds of bridging and refitting end
+    Learning: `kinds` of starts, dealt out to the replicates in turn; `learn_particles`, but from the prior `first_particles` and
+    more from some temperatures on (`growth`), since trees mix well where it is hot and every island of trees needs particles of
+    its own later: from the temperature `apart` on none is resampled; `learn_size`, the conditional effective size by which ladders are found (coarsely: only a proposal is wanted);
+    rounds of bridging and refitting end
     when a round no longer needs fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
 
     Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` and ends with
@@ -25,7 +27,7 @@ class Settings:
     and tried with twice as many, once at least, and up to `max_refits` times while fewer than `poor_worth` independent draws
     stand behind each particle, or the ladder has more than `short` temperatures and becomes shorter. The number of particles of a
     final bridge follows from the variance seen there, between `min_particles` and `max_particles`; at the end of each bridge more
-    sweeps add trees, `sweep_share` times as many as it has temperatures; no more than `max_bridges` bridges are
+    sweeps add trees, about `sweep_share` times as many as it has temperatures; no more than `max_bridges` bridges are
     made, or exactly `bridges`, if given, whatever their accuracy.
     """
 
@@ -35,6 +37,9 @@ class Settings:
     max_deviation: float = 0.01
     oversampling: int = 25
     kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "prior")
+    first_particles: int = 16
+    growth: tuple[tuple[float, int], ...] = ((0.05, 32), (0.2, 64))
+    apart: float = 0.4
     learn_particles: int = 32
     learn_size: float = 0.5
     learn_moves: Moves = field(default_factory=lambda: Moves(regrafts=2))
