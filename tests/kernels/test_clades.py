@@ -33,8 +33,8 @@ def fitted(n_taxa, rng, floor=0.05, n=40):
 
 def topology_densities(proposal, children, tops):
     """The density of topologies alone: with all lengths Exp(1), and so short that these have density one."""
-    no_gammas = proposal.trees.place_value * [0.0, 0.0, 1.0]
-    alone = replace(proposal, trees=proposal.trees._replace(place_value=no_gammas, numbers=np.ones(4)))
+    no_gammas = proposal.trees.place_value * [0.0, 0.0, 1.0, 0.0]
+    alone = replace(proposal, trees=proposal.trees._replace(place_value=no_gammas, numbers=np.array([1.0, 1.0, 0.0] * 2)))
     return alone.log_density_of_trees(children, np.full((len(tops), children.shape[1] * 2 + 2), 1e-15), tops)
 
 

@@ -98,10 +98,10 @@ def log_topology(proposal):
     target = proposal.target
     children, _ = trees_of(target.n_taxa)
     n, m = target.n_taxa, len(children)
-    plain = replace(proposal, trees=proposal.trees._replace(place_value=proposal.trees.place_value * [0.0, 0.0, 1.0]))
+    plain = replace(proposal, trees=proposal.trees._replace(place_value=proposal.trees.place_value * [0.0, 0.0, 1.0, 0.0]))
     lengths = np.full((m, 2 * n - 2), 0.1)
     found = plain.log_density_of_trees(children, lengths, np.full(m, 2 * n - 3))
-    shape, rate = proposal.trees.numbers[[0, 2]], proposal.trees.numbers[[1, 3]]
+    shape, rate = proposal.trees.numbers[[0, 3]], proposal.trees.numbers[[1, 4]]
     each = shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(0.1) - rate * 0.1
     return found - (n - 3) * each[0] - n * each[1]
 
