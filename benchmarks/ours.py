@@ -41,7 +41,7 @@ def posterior(cell: Cell) -> dict[str, Any]:
     after which learning is ended and a first answer drawn, as with `vaiphy run --time-limit`; `trace`, to keep the split
     frequencies after each bridge.
     """
-    from vaiphy.posterior import drawing, progress, results, states
+    from vaiphy.posterior import progress, results, states
     from vaiphy.posterior.settings import Settings
     from vaiphy.summary import posterior as posteriors
     from vaiphy.target import target_of
@@ -93,7 +93,7 @@ def posterior(cell: Cell) -> dict[str, Any]:
         "replicate_log_evidence": found.bridges.tolist(),
         "ess": found.effective,
         "pareto_k": float("nan"),
-        "asdsf": drawing.split_deviation(state.drawing),
+        "asdsf": found.split_deviation,
         "elbo": found.bounds["LB-1"],
         "bounds": found.bounds,
         "diagnostics": found.diagnostics,

@@ -120,6 +120,14 @@ def asdsf(replicate_support: Floats, minimum: float = ASDSF_MINIMUM) -> float:
     return float(common.std(axis=0, ddof=1).mean()) if common.size else 0.0
 
 
+def asdsf_of_halves(replicate_support: Floats, share: Floats) -> float:
+    """As `asdsf`, between every other replicate and the rest, each half pooled by the replicates' shares of the weight."""
+    if len(replicate_support) < 2:
+        return float("nan")
+    halves = [(share[k::2, None] * replicate_support[k::2]).sum(axis=0) / share[k::2].sum() for k in (0, 1)]
+    return asdsf(np.stack(halves))
+
+
 def _tail_size(n_weights: int) -> int:
     return int(min(0.2 * n_weights, 3.0 * sqrt(n_weights)))
 

@@ -19,7 +19,8 @@ from vaiphy.target import target_of
 
 CODES = np.array([[1, 1, 2, 8], [1, 2, 2, 1], [4, 2, 1, 1], [4, 1, 15, 1], [1, 2, 8, 5]], dtype=np.uint8)
 SETTINGS = Settings(
-    replicates=2, accuracy=0.04, min_effective=100, max_deviation=0.05, oversampling=5, learn_particles=48, max_rounds=2,
+    replicates=2, accuracy=0.04, min_effective=100, max_deviation=0.05, max_split_error=0.1,
+    oversampling=5, learn_particles=48, max_rounds=2,
     pilot_particles=48, min_particles=64, max_particles=256, sweep_share=0.25,
 )  # fmt: skip
 

@@ -24,7 +24,8 @@ from vaiphy.workers.spread import LostWorkers, Shared, each, spread
 SHARED = Shared((np.array(3.0), 0.5))
 PIECES = [(np.full(4, float(i)),) for i in range(21)]
 TINY = Settings(
-    replicates=2, accuracy=0.001, min_effective=100, max_deviation=0.05, oversampling=3, learn_particles=16, max_rounds=2,
+    replicates=2, accuracy=0.001, min_effective=100, max_deviation=0.05, max_split_error=0.1,
+    oversampling=3, learn_particles=16, max_rounds=2,
     pilot_particles=16, min_particles=16, max_particles=24, max_bridges=2,
 )  # fmt: skip
 

@@ -71,8 +71,8 @@ def sample(law, draws, keys, guard, rng, children, lengths, tops, log_ratios, n_
     """Draw trees; internal vertices are numbered parents first, the top being vertex n.
 
     `guard`: (share of lengths that come from wider distributions, see `draw_length`, shape and rate of the prior of outer
-    branches, of inner ones). `log_ratios`: log of the density that the lengths were so drawn from, over that of `clades`; `n_wide`: how many came from
-    wider distributions.
+    branches, of inner ones). `log_ratios`: log of the density that the lengths were so drawn from, over that of `clades`;
+    `n_wide`: how many came from wider distributions.
     """
     n = children.shape[1] + 2
     # Vertices waiting to be split: their taxa as ranges of `members`, and the clade they are part of.

@@ -27,7 +27,8 @@ class Clades(NamedTuple):
     Splits: the log-probability of a split of a clade, and of a split in a context (a clade and the clade it is part of).
     Places, for clades and contexts alike: shape and rate of the Gamma of the branch (shape 0: unknown), the log-probability
     that the split is none of those seen there (1: never split), and the logarithm of the Gamma's constant factor. `numbers`:
-    shape, rate and that logarithm for inner branches of unknown clades, the same for outer ones. `rules`: splits that are required, or forbidden (which the distribution knows nothing of).
+    shape, rate and that logarithm for inner branches of unknown clades, the same for outer ones. `rules`: splits that are
+    required, or forbidden (which the distribution knows nothing of).
     """
 
     split_key: Any  # (size,) uint64

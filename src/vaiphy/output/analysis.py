@@ -84,7 +84,7 @@ class Analysis:
     def posterior(self) -> Posterior | None:
         """Summaries of the sampled trees; None if the method gives no trees."""
         if self.outcome.sample is not None:
-            return summarise(self.outcome.sample)
+            return summarise(self.outcome.sample, self.settings.method == "posterior")
         if self.outcome.labelled is not None:
             trees = self.outcome.labelled
             return summarise(from_trees((simplified(trees.tree(i)) for i in range(trees.n_samples)), trees.weights.tolist()))

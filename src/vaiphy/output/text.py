@@ -158,7 +158,7 @@ def _splits(posterior: Posterior) -> str:
     if left > 0:
         lines.append(f"... and {left} more, in the .splits.tsv file as far as they have a support of 0.001")
     if isfinite(posterior.asdsf):
-        lines += ["", f"Average standard deviation of split frequencies between runs: {posterior.asdsf:.4f}"]
+        lines += ["", f"Average standard deviation of split frequencies: {posterior.asdsf:.4f}"]
     return "\n".join(lines)
 
 

@@ -123,8 +123,13 @@ def grounds(analysis: Analysis) -> list[str]:
             f"{bounds['bias']:.2f}, a bias"
         )
     if posterior is not None and isfinite(posterior.asdsf):
-        out.append(f"average standard deviation of split frequencies between runs {posterior.asdsf:.4f}")
+        out.append(f"average standard deviation of split frequencies between {compared(analysis)} {posterior.asdsf:.4f}")
     return out
+
+
+def compared(analysis: Analysis) -> str:
+    """What split frequencies are compared between."""
+    return "two halves of the runs" if analysis.settings.method == "posterior" else "runs"
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
@@ -221,7 +226,8 @@ def methods_paragraph(analysis: Analysis) -> tuple[str, list[str]]:
         cited += ["CSMC"]
     posterior = analysis.posterior
     if posterior is not None and posterior.n_replicates > 1:
-        base += f"The average standard deviation of split frequencies between runs (Lakner et al. 2008) was {posterior.asdsf:.4f}"
+        base += f"The average standard deviation of split frequencies between {compared(analysis)} "
+        base += f"(Lakner et al. 2008) was {posterior.asdsf:.4f}"
         cited.append("ASDSF")
         if isfinite(analysis.estimate.pareto_k):
             base += f" and the Pareto k of the importance weights {analysis.estimate.pareto_k:.2f} (Vehtari et al. 2024)"

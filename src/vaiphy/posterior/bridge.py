@@ -34,9 +34,9 @@ Ints = NDArray[np.int64]
 
 #: Particles in one piece of work, and draws that are only evaluated.
 PIECE, DRAWS = 8, 64
-#: Draws whose weights have a lighter tail than this (Pareto's k; their variance is finite below 0.5) are weighed to the posterior
-#: itself if enough of them count there; others at most to the temperature LEAP before they are moved.
-STEADY, LEAP = 0.5, 0.6
+#: Draws are weighed at most so far that the tail of their weights (Pareto's k, which goes with the temperature) is about this
+#: light: below 0.5 their variance is finite. They are weighed as far as SAFE in any case.
+STEADY, SAFE = 0.5, 0.5
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,8 @@ def step(
     if state.ladder:
         beta = state.ladder.betas[k]
     elif k == 0 and len(gain) > n:
-        wanted, most = min(2.0 * n, len(gain) / 2), 1.0 if pareto_k(state.first) < STEADY else LEAP
+        most = float(np.clip(STEADY / max(pareto_k(state.first), 1e-3), SAFE, 1.0))
+        wanted = min(2.0 * n, len(gain) / 2)
         beta = furthest(lambda beta: effective_sample_size(state.log_weights + beta * gain), wanted, most)
     else:
         beta = next_beta(state.beta, gain, state.log_weights, conditional_size)

@@ -1,17 +1,18 @@
 """The sample that is reported: bridges from one frozen proposal over one frozen ladder, and the trees at their ends."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import rooted
 from vaiphy.posterior import bridge
+from vaiphy.posterior.agreement import SplitFrequencies, Supports, frequencies, supports, wanted_trees
 from vaiphy.posterior.bridge import Bridge, Particles, joined
 from vaiphy.posterior.ladder import Ladder
-from vaiphy.posterior.proposal import Proposal, clade_keys, fit
+from vaiphy.posterior.proposal import Proposal, fit
 from vaiphy.posterior.settings import Settings
-from vaiphy.weights import asdsf, log_sum_exp, normalised
+from vaiphy.weights import log_sum_exp, normalised
 from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
@@ -33,6 +34,10 @@ class Drawn:
     plain: Floats
     log_weights: Floats
     particles: tuple[Particles, ...]
+
+    @cached_property
+    def splits(self) -> SplitFrequencies:
+        return frequencies(self.particles, self.log_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +110,8 @@ def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], sett
         refitted = fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
         return replace(drawing, proposal=refitted, pilots=pilots, bridge=None, swept=())
     return replace(
-        drawing, ladder=pilot.found, n_particles=_n_particles(pilot, settings), oversampling=_oversampling(pilot, settings),
-        pilots=pilots, bridge=None, swept=(),
+        drawing, ladder=pilot.found, n_particles=_n_particles(pilot, swept, settings),
+        oversampling=_oversampling(pilot, settings), pilots=pilots, bridge=None, swept=(),
     )  # fmt: skip
 
 
@@ -128,10 +133,12 @@ def n_sweeps(drawing: Drawing, settings: Settings) -> int:
     return round(settings.sweep_share * len(drawing.ladder.betas)) if drawing.ladder else 0
 
 
-def _n_particles(pilot: Bridge, settings: Settings) -> int:
-    """As many particles as make accuracy and effective size likely to be reached with one bridge for each replicate."""
+def _n_particles(pilot: Bridge, swept: tuple[Particles, ...], settings: Settings) -> int:
+    """As many particles as make what is asked for likely to be reached with one bridge for each replicate."""
     for_evidence = pilot.variance * pilot.size / (settings.accuracy**2 * settings.replicates)
-    for_trees = settings.min_effective / pilot.worth / settings.replicates
+    seen = supports([frequencies(swept, pilot.log_weights)], np.zeros(1))
+    trees = max(settings.min_effective, wanted_trees(seen, settings.max_split_error))
+    for_trees = trees / pilot.worth / settings.replicates
     wanted = 8 * np.ceil(max(for_evidence, for_trees) / 8)
     return int(np.clip(wanted, settings.min_particles, settings.max_particles))
 
@@ -186,31 +193,6 @@ def mean_bridged(drawing: Drawing) -> float:
     return float(np.mean(values))
 
 
-def split_deviation(drawing: Drawing) -> float:
-    """Average standard deviation of split frequencies between two halves of the bridges, each weighed by its evidence.
-
-    As in MrBayes, over all splits of at least 0.1 that not every tree has by definition: those that all trees have count too.
-    """
-    if len(drawing.drawn) < 2:
-        return float("nan")
-    n = drawing.proposal.target.n_taxa
-    keys, values = clade_keys(n), []
-    names = []
-    for one in drawing.drawn:
-        own = normalised(one.log_weights) * np.exp(one.log_evidence - drawing.log_estimates.max()) / len(one.particles)
-        for particles in one.particles:
-            identity = np.empty((len(own), 2 * n - 2), dtype=np.uint64)
-            rooted.vertex_identities(particles.children, particles.tops, keys, identity)
-            names.append(identity[:, n:].ravel())
-            values.append(np.repeat(own, n - 2))
-    half = np.concatenate(
-        [np.full(len(one.particles) * len(one.log_weights) * (n - 2), b % 2) for b, one in enumerate(drawing.drawn)]
-    )
-    weights = np.concatenate(values)
-    found, which = np.unique(np.concatenate(names), return_inverse=True)
-    support = []
-    for side in range(2):
-        mass = np.bincount(which.ravel(), weights=np.where(half == side, weights, 0.0), minlength=len(found))
-        support.append(mass / mass.max())
-    both = np.delete(np.stack(support), np.argmax(np.sum(support, axis=0)), axis=1)  # all taxa but the first: in every tree
-    return asdsf(both) if n > 3 else 0.0
+def agreement(drawing: Drawing) -> Supports:
+    """Frequencies of splits in each bridge."""
+    return supports([one.splits for one in drawing.drawn], drawing.log_estimates)

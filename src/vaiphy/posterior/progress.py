@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vaiphy.posterior import drawing as drawings
+from vaiphy.posterior.agreement import split_deviation, split_error
 from vaiphy.posterior.states import State
 
 #: Share of the whole that learning is reckoned to take.
@@ -44,7 +45,13 @@ def describe(state: State) -> Info:
     if not settings.bridges and drawing.drawn and np.isfinite(error):
         wanted = max(wanted, len(drawing.drawn) * (error / settings.accuracy) ** 2)
         trees = drawings.effective_trees(drawing)
-        wanted = min(max(wanted, len(drawing.drawn) * settings.min_effective / trees), settings.max_bridges)
+        wanted = max(wanted, len(drawing.drawn) * settings.min_effective / trees)
+        if len(drawing.drawn) > 1:
+            found = drawings.agreement(drawing)
+            wanted = max(wanted, len(drawing.drawn) * (split_error(found) / settings.max_split_error) ** 2)
+            if split_deviation(found) > settings.max_deviation:
+                wanted = max(wanted, len(drawing.drawn) + 1.0)
+        wanted = min(wanted, settings.max_bridges)
     done = min((len(drawing.drawn) + along) / wanted, 1.0)
     share = 1.0 if state.done else LEARNING + 0.05 + (0.95 - LEARNING) * done
     bridges = int(np.ceil(wanted))

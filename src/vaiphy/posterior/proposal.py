@@ -37,7 +37,8 @@ class Fitting:
     `floor`: share of each clade's probability kept for splits not seen. `pseudo`: draws' worth of a wide Gamma in each length's
     shape (in a context: of the clade's Gamma); `context_pseudo`: draws' worth of the clade's splits in a context's. `widening`:
     factor on the shapes (below one: wider than what was seen). `least_draws`: with fewer effective draws a clade or context has
-    no Gamma of its own. `most_shape`: no Gamma is narrower. `guard`: see `Proposal`. `parameters`: how their own distribution is fitted.
+    no Gamma of its own. `most_shape`: no Gamma is narrower. `guard`: see `Proposal`. `parameters`: how their own distribution is
+    fitted.
     """
 
     floor: float = 0.005
@@ -91,7 +92,7 @@ class Proposal:
         drawn = spread(draw_piece, (self.shared,), pieces, threads)
         children, lengths, tops, ratios, wide = (np.concatenate(column) for column in zip(*drawn))
         z = self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
-        return GuardedDraws(children, lengths, tops, z, ratios, wide)
+        return GuardedDraws(children, lengths, tops, z, ratios, wide.astype(np.int64))
 
     def is_forbidden(self, children: Ints, tops: Ints) -> NDArray[np.bool_]:
         """Which trees have a split that they must not have: those are drawn, but the prior does not know them."""

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from vaiphy.kernels import rooted
 from vaiphy.posterior import drawing as drawings
+from vaiphy.posterior.agreement import split_deviation, split_error
 from vaiphy.posterior.drawing import Drawing
 from vaiphy.posterior.proposal import clade_keys
 from vaiphy.posterior.states import State
@@ -32,6 +33,7 @@ class Result:
     converged: bool
     reasons: tuple[str, ...]
     bounds: dict[str, float]
+    split_deviation: float
     diagnostics: dict[str, list[float]]
 
 
@@ -71,6 +73,7 @@ def result(state: State) -> Result:
         not reasons and state.done,
         tuple(reasons),
         bounds,
+        split_deviation(drawings.agreement(drawing)),
         diagnostics,
     )
 
@@ -142,7 +145,13 @@ def objections(state: State, drawing: Drawing) -> list[str]:
                 f"replicate {replicate.index + 1} (from {_start_words(replicate.kind)}) found a log marginal likelihood of "
                 f"{best.log_evidence:.2f}, which the final sample misses: more replicates or particles are needed"
             )
-    deviation = drawings.split_deviation(drawing)
+    seen = drawings.agreement(drawing)
+    deviation, split = split_deviation(seen), split_error(seen)
+    if np.isfinite(split) and split > settings.max_split_error:
+        found.append(
+            f"frequencies of splits have a standard error of {split:.3f}, above {settings.max_split_error:g}: more particles "
+            "(--particles) are needed"
+        )
     if np.isfinite(deviation) and deviation > settings.max_deviation:
         found.append(
             f"the average standard deviation of split frequencies between runs is {deviation:.4f}, above "

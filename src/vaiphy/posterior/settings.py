@@ -11,16 +11,17 @@ class Settings:
     """What is asked for, and how it is gone about.
 
     Asked for: `accuracy`, the standard error of the log evidence; `min_effective`, the effective number of sampled trees;
-    `max_deviation`, the average standard deviation of split frequencies between the bridges; `replicates`, searches of their
-    own and the least number of final bridges.
+    `max_deviation`, the average standard deviation of split frequencies between two halves of the bridges; `max_split_error`, the
+    standard error of the frequency of a split (root mean square over doubtful ones); `replicates`, searches of their own and the
+    least number of final bridges.
 
     Everywhere: `oversampling`, draws from the proposal for each particle (of a final bridge, at most).
 
     Learning: `kinds` of starts, dealt out to the replicates in turn; `learn_particles`, but from the prior `first_particles` and
     more from some temperatures on (`growth`), since trees mix well where it is hot and every island of trees needs particles of
-    its own later: from the temperature `apart` on none is resampled; `learn_size`, the conditional effective size by which ladders are found (coarsely: only a proposal is wanted);
-    rounds of bridging and refitting end
-    when a round no longer needs fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
+    its own later: from the temperature `apart` on none is resampled; `learn_size`, the conditional effective size by which
+    ladders are found (coarsely: only a proposal is wanted); rounds of bridging and refitting end when a round no longer needs
+    fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
 
     Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` and ends with
     `pilot_sweeps` sweeps; the proposal is refitted to the pilot's particles (with a share `kept_share` of what learning found)
@@ -33,8 +34,9 @@ class Settings:
 
     replicates: int = 4
     accuracy: float = 0.05
-    min_effective: float = 1500.0
+    min_effective: float = 500.0
     max_deviation: float = 0.01
+    max_split_error: float = 0.01
     oversampling: int = 25
     kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "prior")
     first_particles: int = 16

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from vaiphy.posterior import drawing as drawings
 from vaiphy.posterior import learning, saving
-from vaiphy.posterior.drawing import Drawing, split_deviation
+from vaiphy.posterior.agreement import split_deviation, split_error
+from vaiphy.posterior.drawing import Drawing
 from vaiphy.posterior.learning import Replicate
 from vaiphy.posterior.proposal import prior_proposal
 from vaiphy.posterior.settings import Settings
@@ -117,4 +118,5 @@ def _enough(drawing: Drawing, settings: Settings) -> bool:
         return True
     if drawings.evidence(drawing)[1] > settings.accuracy or drawings.effective_trees(drawing) < settings.min_effective:
         return False
-    return split_deviation(drawing) <= settings.max_deviation
+    found = drawings.agreement(drawing)
+    return split_deviation(found) <= settings.max_deviation and split_error(found) <= settings.max_split_error

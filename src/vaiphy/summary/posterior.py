@@ -15,7 +15,7 @@ from vaiphy.summary.consensus import extended_splits, maximum_credibility
 from vaiphy.trees.sample import TreeSample
 from vaiphy.trees.splits import SplitSample, from_sample
 from vaiphy.trees.tree import Split, Tree, from_branches, taxa_of
-from vaiphy.weights import asdsf
+from vaiphy.weights import asdsf, asdsf_of_halves
 
 Floats = NDArray[np.float64]
 #: A split of the majority has more support than this: a half, and a little for rounding, so that two always share a tree.
@@ -90,7 +90,8 @@ class Posterior:
 
     `majority` holds the splits with more than half of the probability, `extended` also the next best ones that fit,
     `credible` is the sampled topology with the highest product of split supports (maximum clade credibility). All three
-    carry mean branch lengths and supports. `asdsf` is NaN for a single replicate.
+    carry mean branch lengths and supports. `asdsf`, the average standard deviation of split
+    frequencies, is NaN for a single replicate.
     """
 
     taxa: tuple[str, ...]
@@ -114,8 +115,11 @@ class Posterior:
         return table.tree([*range(table.n_trivial), *(table.row[split] for split in chosen)])
 
 
-def summarise(trees: SplitSample | TreeSample) -> Posterior:
-    """Summaries of weighted trees; O(n_samples * n_taxa) apart from sorting the lengths of each split."""
+def summarise(trees: SplitSample | TreeSample, halves: bool = False) -> Posterior:
+    """Summaries of weighted trees; O(n_samples * n_taxa) apart from sorting the lengths of each split.
+
+    `halves`: compare split frequencies between two halves of the replicates (many small ones), not between all of them.
+    """
     sample = from_sample(trees) if isinstance(trees, TreeSample) else trees
     table = split_table(sample)
     row = np.empty(len(sample.splits), dtype=np.int64)
@@ -125,13 +129,15 @@ def summarise(trees: SplitSample | TreeSample) -> Posterior:
     best = [s for s in sample.members[maximum_credibility(sample)] if s >= 0 and not sample.trivial[s]]
     total = np.nansum(sample.lengths, axis=1)
     unknown = np.isnan(sample.lengths).all(axis=1)
+    support = table.replicate_support[:, table.n_trivial :]
+    share = np.bincount(sample.replicate, weights=sample.weights, minlength=sample.n_replicates).astype(np.float64)
     return Posterior(
         sample.taxa,
         table,
         topology_table(sample),
         table.tree(majority),
         table.tree([*trivial, *row[best]]),
-        asdsf(table.replicate_support[:, table.n_trivial :]),
+        asdsf_of_halves(support, share) if halves else asdsf(support),
         sample.n_samples,
         sample.effective_size,
         sample.n_replicates,
