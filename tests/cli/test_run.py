@@ -168,7 +168,7 @@ def test_something_is_on_the_screen_at_once(data):
     assert run.stderr.readline().startswith("VaiPhy")
     # The processor's time, not the clock's: other work on the machine does not count.
     spent = Path(f"/proc/{run.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
-    assert sum(map(int, spent)) / os.sysconf("SC_CLK_TCK") < 2
+    assert sum(map(int, spent)) / os.sysconf("SC_CLK_TCK") < 4
     run.kill()
     run.communicate()
 

@@ -127,3 +127,16 @@ def test_trees_of_no_weight_teach_nothing():
     two = fit(bare_target(6), children[1::2], lengths[1::2], tops[1::2], z[1::2], weights[1::2])
     values = [q.log_density_of_trees(children, lengths, tops) for q in (one, two)]
     assert values[0] == pytest.approx(values[1], rel=1e-12)
+
+
+def test_guarded_draws_have_the_density_they_are_given():
+    """Weights from the guarded density back to the plain one have mean one, and the guard bounds them from above."""
+    proposal = fitted(6, np.random.default_rng(8), 0.05, n=12)[0]
+    for guard in (0.0, 0.3, 3.0):
+        drawn = replace(proposal, guard=guard).guarded_sample(20_000, [3])
+        assert (drawn.n_wide > 0).mean() == pytest.approx(1.0 - (1.0 - guard / 9) ** 9, abs=0.015)
+        back = np.exp(-drawn.log_ratio)
+        assert abs(back.mean() - 1.0) <= 4.0 * back.std() / np.sqrt(len(back))
+        assert (drawn.log_ratio >= 9 * np.log1p(-guard / 9) - 1e-9).all()
+    plain = proposal.sample(20_000, [3])
+    assert np.array_equal(plain[1], replace(proposal, guard=0.0).guarded_sample(20_000, [3]).lengths)

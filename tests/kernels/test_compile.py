@@ -1,6 +1,7 @@
 """The cache of compiled kernels: used when nothing has changed, left when a helper elsewhere has, done without if need be."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -85,3 +86,24 @@ def test_the_hash_covers_every_file_of_kernels(tmp_path, monkeypatch):
         path.write_text(path.read_text() + "# edited\n")
         seen.add(whole())
     assert len(seen) == 1 + len(list(KERNELS.glob("*.py")))
+
+
+def test_kernels_share_no_code():
+    """A kernel's copies of helpers carry its name, so that none is taken for another's, whatever was loaded first."""
+
+    @compiling.inlined
+    def vaiphy_helper(x, n):
+        total = 0.0
+        for i in range(n):
+            total += np.sin(x + i) / (1.0 + np.exp(total))
+        return total
+
+    def vaiphy_kernel(x):
+        return vaiphy_helper(x, 60) - vaiphy_helper(x - 1.0, 80)
+
+    compiled = numba.njit(**compiling.OPTIONS)(vaiphy_kernel)
+    compiled(1.0)
+    text = compiled.inspect_llvm(compiled.signatures[0])
+    copies = re.findall(r'define linkonce_odr [^@]*@"?([^"(]+)', text)
+    assert any("vaiphy_helper" in name for name in copies)
+    assert all(name.endswith("vaiphy_kernel") for name in copies)

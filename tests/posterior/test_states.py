@@ -117,7 +117,7 @@ def test_the_result_is_the_posterior():
     assert sample.n_samples == sum(len(one.log_weights) * len(one.particles) for one in state.drawing.drawn)
     support = np.bincount(sample.topology, weights=weights)
     truth = np.array([exact[topology_of(tree, 7)] for tree in sample.children]) / sum(exact.values())
-    assert len(truth) == 15
+    assert truth.sum() > 0.9
     assert np.abs(support - truth).max() < 4 * np.sqrt(truth * (1 - truth) / found.effective).max()
     assert (sample.parameters["TL"] == sample.lengths[:, 1:].sum(axis=1)).all()
 

@@ -1,6 +1,6 @@
 """The mean of many small bridges' estimates is the evidence, known exactly by other means."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -79,10 +79,13 @@ def test_many_draws_for_each_particle(n_taxa, model):
         exact = np.log(integrated(target.parts[0].tips, model)[0])
     moves = Moves(walks=2)
     proposal, ladder = learned(target, moves, oversampling=25)
-    assert ladder.betas[0] <= bridge.LEAP < ladder.betas[-1] == 1.0
     one = finished(proposal, 6, (5,), moves, ladder, oversampling=25)
     assert (one.size, len(one.first), len(one.particles), one.stages[0].resampled) == (6, 150, 6, True)
-    assert_unbiased(relative_estimates(proposal, ladder, exact, moves, 250, 6, oversampling=25), 0.02)
+    walk = ladder.walks[-1]
+    # To the posterior at once, or nearly; few lengths drawn widely, or most.
+    for guard, betas in ((proposal.guard, (1.0,)), (proposal.guard, (0.6, 1.0)), (3.0, (0.9, 1.0))):
+        guarded, fixed = replace(proposal, guard=guard), Ladder(betas, (walk,) * len(betas))
+        assert_unbiased(relative_estimates(guarded, fixed, exact, moves, 250, 6, oversampling=25), 0.03)
     # From the prior, by hardly any temperatures and particles.
     walk = walk_of(bridge.initialise(prior_proposal(target), 99, (1,)).particles, np.full(99, 1 / 99))
     short = Ladder((0.5, 1.0), (walk, walk))

@@ -13,6 +13,8 @@ from typing import Any
 
 import numba
 from llvmlite import binding as llvm
+from llvmlite.binding import Linkage
+from numba.core.codegen import CPUCodeLibrary
 
 # A merge of two partials reads eight rows and writes four; LLVM gives up vectorising when the run-time checks that
 # they do not overlap exceed a threshold of eight, where a C compiler goes on. This lets it go on too.
@@ -38,6 +40,27 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         return numba.njit(**OPTIONS)(function)
     _compiled.append(compiled)
     return compiled
+
+
+def keep_helpers_private() -> None:
+    """Let every kernel run its own copies of the helpers that it calls.
+
+    Numba links helpers into each kernel under public names, and of several copies a process uses the one that it met first:
+    a kernel that was just compiled would round otherwise than the same kernel loaded from the cache, and the same seed give
+    other last digits. Copies whose names carry the kernel's cannot be mixed up. Numba has no public way for this; where the
+    names used here are gone, kernels work as before.
+    """
+    optimise = CPUCodeLibrary._optimize_final_module
+
+    def private(library: Any) -> None:
+        functions = list(library._final_module.functions)
+        if any("vaiphy" in function.name for function in functions):
+            for function in functions:
+                if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                    function.name = f"{function.name}.{library.name}"
+        optimise(library)
+
+    CPUCodeLibrary._optimize_final_module = private  # type: ignore[method-assign]
 
 
 def stamp_sources(compiled: Any) -> None:
@@ -71,3 +94,7 @@ def room_hash() -> str:
     for path in sorted(HERE.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+with suppress(AttributeError):
+    keep_helpers_private()

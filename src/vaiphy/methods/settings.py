@@ -39,7 +39,7 @@ class Settings:
     seed: int
     method: str = "posterior"
     replicates: int = 4
-    accuracy: float = 0.05
+    accuracy: float = 0.1
     model: str | None = None
     length_prior: str = "exp(10)"
     tree_law: str | None = None

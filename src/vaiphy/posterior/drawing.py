@@ -73,7 +73,8 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     """One step: particles drawn, one temperature further, one sweep more, or a bridge put away."""
     now, pilot = drawing.bridge, drawing.ladder is None
     if now is None:
-        n = settings.pilot_particles * 2 ** len(drawing.pilots) if pilot else drawing.n_particles
+        tried = min(settings.pilot_particles * 2 ** len(drawing.pilots), settings.most_pilot_particles)
+        n = tried if pilot else drawing.n_particles
         key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, drawing.first + drawing.stride * len(drawing.drawn), 0)
         draws = settings.oversampling if pilot else drawing.oversampling
         return replace(drawing, bridge=bridge.initialise(drawing.proposal, n, key, draws, drawing.ladder, threads))

@@ -15,6 +15,10 @@ from vaiphy.weights import normalised, tempered
 from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
+#: Shares of what replicates found: weighed by their evidences; what their first rounds found (the rest: last rounds, equally).
+BY_EVIDENCE, FIRST_ROUNDS = 0.5, 0.2
+#: Weights are flattened until this share of the particles counts: small islands of trees would otherwise be lost by chance.
+LINEAGES = 0.3
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def advance(replicate: Replicate, settings: Settings, seed: int, threads: Worker
         growth, apart = (settings.growth, settings.apart) if k == 0 and replicate.kind == "prior" else ((), 2.0)
         return replace(replicate, bridge=bridge.step(now, replicate.proposal, moves, size, threads, growth, apart))
     if k == 0:
-        replicate = replace(replicate, annealed=now.particles, annealed_weights=tempered(now.log_weights, now.size / 4))
+        replicate = replace(replicate, annealed=now.particles, annealed_weights=tempered(now.log_weights, LINEAGES * now.size))
     rounds = (*replicate.rounds, Round(now.estimate, now.std_error, len(now.stages), now.n_ancestors))
     if enough(rounds, settings):
         return replace(replicate, rounds=rounds, ready=True)
@@ -91,8 +95,8 @@ def refitted(replicates: tuple[Replicate, ...], target: Target, fitting: Fitting
 
 
 def found(replicates: tuple[Replicate, ...]) -> tuple[Particles, Floats]:
-    """Particles of all finished bridges, weighed one half by the evidence of their replicate and one half equally; and with half
-    of what is weighed equally, those that first rounds ended with.
+    """Particles of all finished bridges, weighed partly by the evidence of their replicate and partly equally, and those that
+    first rounds ended with.
 
     By evidence alone the best replicate would silence the others, and with them islands of trees that only they have found: a
     small bridge from a poor proposal may be several log units low. A proposal in turn may silence what first rounds had found.
@@ -100,8 +104,8 @@ def found(replicates: tuple[Replicate, ...]) -> tuple[Particles, Floats]:
     done = [r for r in replicates if r.bridge is not None and r.bridge.done]
     bridges = [r.bridge for r in done if r.bridge is not None]
     first = [r for r in done if r.annealed is not None and r.rounds]
-    equal = (0.25 if first else 0.5) / len(done)
-    share = 0.5 * normalised(np.array([b.estimate for b in bridges])) + equal
-    weights = [s * tempered(b.log_weights, b.size / 4) for s, b in zip(share, bridges)]
-    weights += [0.25 / len(first) * r.annealed_weights for r in first]
+    early = FIRST_ROUNDS if first else 0.0
+    share = BY_EVIDENCE * normalised(np.array([b.estimate for b in bridges])) + (1.0 - BY_EVIDENCE - early) / len(done)
+    weights = [s * tempered(b.log_weights, LINEAGES * b.size) for s, b in zip(share, bridges)]
+    weights += [early / len(first) * r.annealed_weights for r in first]
     return joined([b.particles for b in bridges] + [r.annealed for r in first if r.annealed is not None]), np.concatenate(weights)

@@ -25,16 +25,16 @@ class Settings:
 
     Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` and ends with
     `pilot_sweeps` sweeps; the proposal is refitted to the pilot's particles (with a share `kept_share` of what learning found)
-    and tried with twice as many, once at least, and up to `max_refits` times while fewer than `poor_worth` independent draws
-    stand behind each particle, or the ladder has more than `short` temperatures and becomes shorter. The number of particles of a
-    final bridge follows from the variance seen there, between `min_particles` and `max_particles`; at the end of each bridge more
-    sweeps add trees, about `sweep_share` times as many as it has temperatures; no more than `max_bridges` bridges are
-    made, or exactly `bridges`, if given, whatever their accuracy.
+    and tried with twice as many, up to `most_pilot_particles`, once at least, and up to `max_refits` times while fewer than
+    `poor_worth` independent draws stand behind each particle, or the ladder has more than `short` temperatures and becomes
+    shorter. The number of particles of a final bridge follows from the variance seen there, between `min_particles` and
+    `max_particles`; at the end of each bridge more sweeps add trees, about `sweep_share` times as many as it has temperatures; no
+    more than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their accuracy.
     """
 
     replicates: int = 4
-    accuracy: float = 0.05
-    min_effective: float = 500.0
+    accuracy: float = 0.1
+    min_effective: float = 200.0
     max_deviation: float = 0.01
     max_split_error: float = 0.01
     oversampling: int = 25
@@ -50,6 +50,7 @@ class Settings:
     max_rounds: int = 6
     shorter: float = 0.8
     pilot_particles: int = 128
+    most_pilot_particles: int = 512
     pilot_size: float = 0.9
     pilot_sweeps: int = 2
     kept_share: float = 0.15
