@@ -16,6 +16,8 @@ from vaiphy.weights import log_sum_exp, normalised
 from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
+#: Independent trees that a particle is taken to be worth at least, when their number is chosen; the scatter of bridges decides.
+LEAST_WORTH = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,8 @@ def _n_particles(pilot: Bridge, swept: tuple[Particles, ...], settings: Settings
     for_evidence = pilot.variance * pilot.size / (settings.accuracy**2 * settings.replicates)
     seen = supports([frequencies(swept, pilot.log_weights)], np.zeros(1))
     trees = max(settings.min_effective, wanted_trees(seen, settings.max_split_error))
-    for_trees = trees / pilot.worth / settings.replicates
+    # Particles of one ancestor have been moved at every temperature since: they are worth more than their ancestors say.
+    for_trees = trees / max(pilot.worth, LEAST_WORTH) / settings.replicates
     wanted = 8 * np.ceil(max(for_evidence, for_trees) / 8)
     return int(np.clip(wanted, settings.min_particles, settings.max_particles))
 

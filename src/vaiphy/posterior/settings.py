@@ -34,7 +34,7 @@ class Settings:
 
     replicates: int = 4
     accuracy: float = 0.1
-    min_effective: float = 200.0
+    min_effective: float = 50.0
     max_deviation: float = 0.01
     max_split_error: float = 0.01
     oversampling: int = 25
