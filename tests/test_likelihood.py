@@ -74,7 +74,7 @@ def test_node_marginals_against_the_sum_over_all_states(n_taxa, n_vertices):
         assert node_marginals(tree, patterns) == pytest.approx(joint / joint.sum(axis=1, keepdims=True), abs=1e-11)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_any_root_gives_the_same_likelihood_and_marginals(seed):
     tree, patterns, rng = case(seed)
@@ -84,7 +84,7 @@ def test_any_root_gives_the_same_likelihood_and_marginals(seed):
     assert node_marginals(other, patterns) == pytest.approx(marginals, abs=1e-11)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_the_order_of_taxa_does_not_matter(seed):
     tree, patterns, rng = case(seed)
@@ -94,7 +94,7 @@ def test_the_order_of_taxa_does_not_matter(seed):
     assert log_likelihood(with_taxa(tree, taxa), moved) == pytest.approx(log_likelihood(tree, patterns), rel=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_neither_compression_nor_folding_matters(seed):
     tree, few, rng = case(seed, n_patterns=4)

@@ -242,7 +242,7 @@ def _interrupt(data, monkeypatch, **options):
 
 def test_other_settings_or_another_input_are_explained(data, tmp_path, monkeypatch):
     _interrupt(data, monkeypatch)
-    with pytest.raises(InputError, match=r"unfinished run with this prefix had accuracy 0.05, now 0.2; --redo"):
+    with pytest.raises(InputError, match=r"unfinished run with this prefix had accuracy 0.1, now 0.2; --redo"):
         run(data, accuracy=0.2)
     data.write_text(fasta(NAMES, seed=9))
     with pytest.raises(InputError, match=r"another input \(then .*apes.fasta, now .*apes.fasta, with other content\)"):
