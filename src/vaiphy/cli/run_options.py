@@ -7,6 +7,7 @@ import click
 from vaiphy.cli.arguments import CLUSTER_HELP, CONSTRAINTS, FORMAT_NAMES, SEQTYPE_HELP, SEQTYPES
 from vaiphy.cli.grouped import Duration, GroupedOption, Threads
 from vaiphy.cli.numbers import prior_number, setting
+from vaiphy.methods.settings import Settings
 
 EVERYDAY, METHOD, INPUT, OUTPUT = "Everyday options", "What is computed", "How the alignment is read", "Files and screen"
 ARRAY = "Job arrays"
@@ -75,7 +76,7 @@ _OPTIONS = [
     _option(
         "--accuracy",
         type=setting("accuracy"),
-        default=0.05,
+        default=Settings.accuracy,
         show_default=True,
         metavar="X",
         group=METHOD,

@@ -17,6 +17,7 @@ from vaiphy.kernels.binary import taxon_keys
 from vaiphy.parallel import chunks
 from vaiphy.posterior import parameter_law
 from vaiphy.posterior.parameter_law import ParameterFitting, ParameterLaw
+from vaiphy.posterior.split_counts import placed, splits_of, values_of
 from vaiphy.target import Target
 from vaiphy.trees.counts import log_n_rooted
 from vaiphy.workers.spread import Shared, Workers, spread
@@ -186,17 +187,17 @@ def _fit_trees(
     log_trees, log_uniform = _log_trees(n), np.empty((t, n - 2))
     clades.describe(children, tops, clade_keys(n), target.rules, log_trees, split, sets, log_uniform, clade, context)
     inner = np.repeat(weights, n - 2) * effective
-    alone = _splits(split.ravel(), clade[:, n:].ravel(), sets.reshape(-1, words), inner)
-    within = _splits(split.ravel(), context[:, n:].ravel(), sets.reshape(-1, words), inner)
+    alone = splits_of(split.ravel(), clade[:, n:].ravel(), sets.reshape(-1, words), inner)
+    within = splits_of(split.ravel(), context[:, n:].ravel(), sets.reshape(-1, words), inner)
     # Probabilities of splits: of a clade alone, with a floor; in a context, shrunk towards those.
-    uniform = np.exp(_of_splits(split.ravel(), log_uniform.ravel(), alone.split))
+    uniform = np.exp(values_of(split.ravel(), log_uniform.ravel(), alone.split))
     by_clade = (1.0 - fitting.floor) * alone.seen / alone.total + fitting.floor * uniform
     at = np.searchsorted(np.sort(alone.split), within.split)
     base = by_clade[np.argsort(alone.split)][at]
     by_context = (within.seen + fitting.context_pseudo * base) / (within.total + fitting.context_pseudo)
     joint = np.empty(len(within.split), dtype=np.uint64)
     clades.joint_identities(within.head, within.split, joint)
-    split_key, split_place = _placed(np.concatenate([alone.split, joint]))
+    split_key, split_place = placed(np.concatenate([alone.split, joint]))
     split_value = np.zeros(len(split_key))
     split_value[split_place] = np.log(np.concatenate([by_clade, by_context]))
     # Lengths: a Gamma for every clade and context that was seen often enough.
@@ -208,7 +209,7 @@ def _fit_trees(
     context_gamma = _gammas(context[:, 1:].ravel(), b, w, (clade[:, 1:].ravel(), alone_gamma), fitting)
     # Places: clades and contexts, each with its Gamma, the probability of falling back, and the splits seen there.
     names = np.concatenate([alone_gamma[0], context_gamma[0]])
-    place_key, place = _placed(names)
+    place_key, place = placed(names)
     where = dict(zip(names.tolist(), place.tolist()))
     place_value = np.zeros((len(place_key), 4))
     place_value[:, 2] = 1.0
@@ -227,37 +228,6 @@ def _fit_trees(
     law = clades.Clades(split_key, split_value, place_key, place_value, log_trees, numbers, target.rules)
     child = np.ascontiguousarray(np.concatenate([alone.sets, within.sets]))
     return law, clade_draws.Draws(first, last, child, np.concatenate([alone.cumulative, within.cumulative]))
-
-
-class _Splits(NamedTuple):
-    """Distinct (place, split) pairs, sorted by place: counts of the split and of its place, and running probabilities."""
-
-    head: NDArray[np.uint64]
-    split: NDArray[np.uint64]
-    sets: NDArray[np.uint64]
-    seen: Floats
-    total: Floats
-    cumulative: Floats
-
-
-def _splits(split: NDArray, head: NDArray, sets: NDArray, weights: Floats) -> _Splits:
-    joint = np.empty(len(split), dtype=np.uint64)
-    clades.joint_identities(head, split, joint)
-    _, first, which = np.unique(joint, return_index=True, return_inverse=True)
-    count = np.bincount(which.ravel(), weights=weights).astype(np.float64)
-    order = np.argsort(head[first], kind="stable")
-    first, count = first[order], count[order]
-    _, begins, sizes = np.unique(head[first], return_index=True, return_counts=True)
-    total = np.repeat(np.add.reduceat(count, begins), sizes)
-    cumulative = np.cumsum(count / total)
-    cumulative -= np.repeat(np.concatenate([[0.0], cumulative[begins[1:] - 1]]), sizes)
-    return _Splits(head[first], split[first], sets[first], count, total, cumulative)
-
-
-def _of_splits(split: NDArray, values: Floats, wanted: NDArray) -> Floats:
-    """The value of each of the wanted splits."""
-    names, first = np.unique(split, return_index=True)
-    return values[first][np.searchsorted(names, wanted)]
 
 
 def _gammas(
@@ -292,16 +262,6 @@ def _outer(n: int, tops: Ints) -> NDArray[np.bool_]:
     outer[:, : n - 1] = True
     outer[np.arange(len(tops)), tops - 1] = True
     return outer
-
-
-def _placed(keys: NDArray) -> tuple[NDArray, Ints]:
-    """An open-addressing table at most half full, and where each key went."""
-    size = 4
-    while size < 2 * len(keys):
-        size *= 2
-    table, place = np.zeros(size, dtype=np.uint64), np.empty(len(keys), dtype=np.int64)
-    clades.place_all(np.ascontiguousarray(keys), table, place)
-    return table, place
 
 
 def _mean(values: Floats, weights: Floats, chosen: NDArray[np.bool_]) -> float:

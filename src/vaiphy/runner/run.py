@@ -58,7 +58,7 @@ def run(
     seed: int | None = None,
     threads: int | None = None,
     replicates: int = 4,
-    accuracy: float = 0.1,
+    accuracy: float = Settings.accuracy,
     model: str | None = None,
     length_prior: str | None = None,
     prior_rate: float | None = None,
