@@ -11,7 +11,9 @@ from scipy.stats import chisquare, gamma, kstest
 from vaiphy.models.alphabets import DNA
 from vaiphy.models.priors import LengthPrior, length_prior
 from vaiphy.models.substitution import model_of
-from vaiphy.posterior.proposal import Fitting, fit, prior_proposal
+from vaiphy.posterior.proposal import fit, prior_proposal
+from vaiphy.posterior.split_law import SplitSmoothing
+from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import Part, Target
 
 
@@ -26,7 +28,7 @@ def fitted(n_taxa, rng, floor=0.05, n=40):
     children, lengths, tops = random_trees(n_taxa, n, rng)
     few = rng.integers(max(3, n // 4), size=n)
     children, lengths, tops = children[few], lengths[few] * rng.gamma(5.0, 0.2, size=lengths.shape), tops[few]
-    weights, fitting = rng.dirichlet(np.ones(n)), Fitting(floor=floor)
+    weights, fitting = rng.dirichlet(np.ones(n)), Fitting(SplitSmoothing(floor=floor))
     proposal = fit(bare_target(n_taxa), children, lengths, tops, np.zeros((n, 0)), weights, fitting)
     return proposal, SlowProposal(children, lengths, tops, weights, fitting), (children, lengths, tops)
 
@@ -104,7 +106,8 @@ def test_a_single_tree_is_found_again():
     """More than 64 taxa: the sets of taxa take more than one word."""
     rng = np.random.default_rng(5)
     children, lengths, tops = (np.repeat(x, 5, axis=0) for x in random_trees(150, 1, rng))
-    proposal = fit(bare_target(150), children, lengths, tops, np.zeros((5, 0)), np.full(5, 0.2), Fitting(floor=1e-9))
+    fitting = Fitting(SplitSmoothing(floor=1e-9, novelty=1e-9, context_novelty=1e-9))
+    proposal = fit(bare_target(150), children, lengths, tops, np.zeros((5, 0)), np.full(5, 0.2), fitting)
     drawn, _, drawn_tops, _ = proposal.sample(10, [1])
     assert {topology_of(tree, top) for tree, top in zip(drawn, drawn_tops)} == {topology_of(children[0], tops[0])}
 

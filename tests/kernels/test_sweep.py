@@ -10,7 +10,9 @@ from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import binary, branch, clade_draws, clades, equal_input, partials, regraft, spectral, sweep, tour
 from vaiphy.models.priors import length_prior
 from vaiphy.posterior.bridge import Moves
-from vaiphy.posterior.proposal import Fitting, fit, prior_proposal
+from vaiphy.posterior.proposal import fit, prior_proposal
+from vaiphy.posterior.split_law import SplitSmoothing
+from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import target_of
 
 KINDS = {
@@ -26,7 +28,7 @@ def case(n_taxa, model, n=12, seed=1, prior="exp(10)"):
     rng = np.random.default_rng(seed)
     target = target_of(random_patterns(names(n_taxa), 12, rng), model, length_prior(prior))
     z = 0.3 * target.draw_parameters(n, rng)
-    proposal = fit(target, *random_trees(n_taxa, n, rng), z, rng.dirichlet(np.ones(n)), Fitting(floor=0.1))
+    proposal = fit(target, *random_trees(n_taxa, n, rng), z, rng.dirichlet(np.ones(n)), Fitting(SplitSmoothing(floor=0.1)))
     return proposal, evaluated(proposal, *random_trees(n_taxa, n, rng), z)
 
 

@@ -16,8 +16,10 @@ from vaiphy.models.priors import length_prior
 from vaiphy.posterior import bridge
 from vaiphy.posterior.bridge import Moves
 from vaiphy.posterior.ladder import Ladder
-from vaiphy.posterior.proposal import Fitting, fit, prior_proposal
+from vaiphy.posterior.proposal import fit, prior_proposal
+from vaiphy.posterior.split_law import SplitSmoothing
 from vaiphy.posterior.starts import start
+from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import target_of
 from vaiphy.trees.constraints import constrained
 
@@ -82,7 +84,9 @@ def fitted(target):
     lengths = rng.gamma(rng.uniform(0.8, 1.5, size=2 * n - 2), 0.1, size=(50, 2 * n - 2))
     z = target.draw_parameters(50, rng)
     top = np.full(50, 2 * n - 3)
-    return fit(target, children[which], lengths, top, z, rng.dirichlet(np.ones(50)), Fitting(floor=0.3, context_pseudo=1.0))
+    return fit(
+        target, children[which], lengths, top, z, rng.dirichlet(np.ones(50)), Fitting(SplitSmoothing(floor=0.3, novelty=0.5))
+    )
 
 
 def which_trees(target, children, tops):
@@ -204,7 +208,7 @@ def near_the_prior(target):
     start_from = prior_proposal(target)
     draws = start_from.sample(300, [8])
     weights = rng.dirichlet(np.ones(300)) * ~start_from.is_forbidden(draws[0], draws[2])
-    return fit(target, *draws, weights / weights.sum(), Fitting(floor=0.2, widening=0.7))
+    return fit(target, *draws, weights / weights.sum(), Fitting(SplitSmoothing(floor=0.2), widening=0.7))
 
 
 @pytest.mark.parametrize("case", ["nested", "triple", "some taxa", "neither", "both"])

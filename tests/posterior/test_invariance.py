@@ -20,7 +20,9 @@ from vaiphy.posterior import bridge
 from vaiphy.posterior.bridge import Moves
 from vaiphy.posterior.parameter_law import ParameterFitting
 from vaiphy.posterior.parameters import walk_of, walked
-from vaiphy.posterior.proposal import Fitting, fit, prior_proposal
+from vaiphy.posterior.proposal import fit, prior_proposal
+from vaiphy.posterior.split_law import SplitSmoothing
+from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import target_of
 
 TREES = all_children(5).astype(np.int64)
@@ -48,7 +50,7 @@ def fitted(of):
     lengths = rng.gamma(rng.uniform(1.0, 3.0, size=8), 0.05, size=(60, 8))
     z = 0.5 * of.draw_parameters(60, rng)
     weights = rng.dirichlet(np.ones(60))
-    return fit(of, TREES[which], lengths, np.full(60, 7), z, weights, Fitting(floor=0.2, parameters=WIDE))
+    return fit(of, TREES[which], lengths, np.full(60, 7), z, weights, Fitting(SplitSmoothing(floor=0.2), parameters=WIDE))
 
 
 @cache
@@ -60,7 +62,15 @@ def wide(model, prior):
     while not state.done:
         state = bridge.step(state, start, Moves())
     p = state.particles
-    return fit(of, p.children, p.lengths, p.tops, p.z, np.full(400, 1 / 400), Fitting(floor=0.2, widening=0.6, parameters=WIDE))
+    return fit(
+        of,
+        p.children,
+        p.lengths,
+        p.tops,
+        p.z,
+        np.full(400, 1 / 400),
+        Fitting(SplitSmoothing(floor=0.2), widening=0.6, parameters=WIDE),
+    )
 
 
 def weighted(proposal, beta, n, seed):

@@ -20,7 +20,9 @@ from vaiphy.posterior import bridge
 from vaiphy.posterior.bridge import Moves
 from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.parameters import walk_of
-from vaiphy.posterior.proposal import Fitting, fit, prior_proposal
+from vaiphy.posterior.proposal import fit, prior_proposal
+from vaiphy.posterior.split_law import SplitSmoothing
+from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import Part, Target, target_of
 
 CODES = np.array([[1, 1, 2, 8], [1, 2, 2, 1], [4, 2, 1, 1], [4, 1, 15, 1], [1, 2, 8, 5]], dtype=np.uint8)
@@ -38,7 +40,9 @@ def learned(target, moves, seed=1, oversampling=1):
     first = finished(prior_proposal(target), 400, (seed, 1), moves, conditional_size=0.8)
     p, log_weights = first.particles, first.log_weights
     weights = np.exp(log_weights - log_weights.max())
-    proposal = fit(target, p.children, p.lengths, p.tops, p.z, weights / weights.sum(), Fitting(floor=0.05, widening=0.7))
+    proposal = fit(
+        target, p.children, p.lengths, p.tops, p.z, weights / weights.sum(), Fitting(SplitSmoothing(floor=0.05), widening=0.7)
+    )
     return proposal, finished(proposal, 200 // oversampling, (seed, 2), moves, oversampling=oversampling).found
 
 
@@ -236,7 +240,9 @@ def test_no_data_is_evidence_one(model, prior):
     trees = all_children(5).astype(np.int64)[rng.integers(6, size=n)]
     lengths = np.abs(target.length_prior.draw(5, n, rng)) * rng.uniform(0.5, 1.5, size=8)
     z = 0.7 * target.draw_parameters(n, rng)
-    proposal = fit(target, trees, lengths, np.full(n, 7), z, rng.dirichlet(np.ones(n)), Fitting(floor=0.2, widening=0.5))
+    proposal = fit(
+        target, trees, lengths, np.full(n, 7), z, rng.dirichlet(np.ones(n)), Fitting(SplitSmoothing(floor=0.2), widening=0.5)
+    )
     moves = Moves()
     ladder = finished(proposal, 200, (1,), moves, conditional_size=0.7).found
     assert_unbiased(relative_estimates(proposal, ladder, 0.0, moves, 150, 32), 0.06)

@@ -16,7 +16,9 @@ from reference.topologies import names
 
 from vaiphy.kernels import sweep
 from vaiphy.posterior import bridge
-from vaiphy.posterior.proposal import Fitting, Proposal, fit, prior_proposal
+from vaiphy.posterior.proposal import Proposal, fit, prior_proposal
+from vaiphy.posterior.split_law import LEAST_SHARE, SplitSmoothing
+from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import target_of
 from vaiphy.trees.sample import binary_arrays
 from vaiphy.trees.tree import Tree
@@ -63,6 +65,8 @@ class SlowProposal:
                     if split is not None:
                         table = self.splits.setdefault(place, {})
                         table[split] = table.get(split, 0.0) + weight
+        self.frequency = {c: sum(w for w, _ in seen[c]) / effective for c in seen if not isinstance(c, tuple)}
+        self.made: dict[Clade, dict[Split, float]] = {}
         self.gammas: dict[Place, tuple[float, float]] = {}
         for place in sorted(seen, key=lambda place: isinstance(place, tuple)):  # clades alone first
             w, b = np.array(seen[place]).T
@@ -90,11 +94,37 @@ class SlowProposal:
         if len(clade) == 2:
             return 1.0
         probability = float(np.prod([float(n_rooted(len(side))) for side in split])) / n_rooted(len(clade))
-        if clade in self.splits:
-            table, floor = self.splits[clade], self.fitting.floor
-            probability = (1 - floor) * table.get(split, 0.0) / sum(table.values()) + floor * probability
-        table, pseudo = self.splits.get((clade, parent), {}), self.fitting.context_pseudo
-        return (table.get(split, 0.0) + pseudo * probability) / (sum(table.values()) + pseudo)
+        smoothing = self.fitting.splits
+        for place, novelty in ((clade, smoothing.novelty), ((clade, parent), smoothing.context_novelty)):
+            if place not in self.splits:
+                continue
+            if place == clade:
+                made_of_seen = self.share_of_recombined(clade, split)
+                probability = smoothing.recombined * made_of_seen + (1 - smoothing.recombined) * probability
+            table, total = self.splits[place], sum(self.splits[place].values())
+            new = novelty * sum(min(1.0, 1.0 / x) for x in table.values())
+            other = max(new / (total + new), smoothing.floor)
+            probability = (1 - other) * table.get(split, 0.0) / total + other * probability
+        return probability
+
+    def share_of_recombined(self, clade: Clade, split: Split) -> float:
+        table = self.recombined(clade)
+        kept = {s: x for s, x in table.items() if x >= LEAST_SHARE * sum(table.values())}
+        return kept.get(split, 0.0) / sum(kept.values())
+
+    def recombined(self, clade: Clade) -> dict[Split, float]:
+        """Splits of a clade into seen clades: the sum, over all trees below it made of seen ones, of products of frequencies."""
+        if clade not in self.made:
+            seen = {c: f for c, f in self.frequency.items() if c < clade}
+            self.made[clade] = {
+                frozenset((c, clade - c)): f * seen[clade - c] * self.n_made(c) * self.n_made(clade - c)
+                for c, f in seen.items()
+                if clade - c in seen
+            }
+        return self.made[clade]
+
+    def n_made(self, clade: Clade) -> float:
+        return sum(self.recombined(clade).values()) if len(clade) > 1 else 1.0
 
     def gamma(self, clade: Clade, parent: Clade | None, outer: bool) -> tuple[float, float]:
         return self.gammas.get((clade, parent), self.gammas.get(clade, self.default[outer]))
@@ -223,7 +253,7 @@ def rich_in_contexts(n_taxa):
     near = moved(prior_proposal(of), start, 0.0, bridge.Moves(regrafts=1, tours=0, stretch=0.0), 3)
     few = rng.integers(25, size=60)
     lengths = rng.gamma(rng.uniform(1.0, 4.0, size=(25, 1)), 0.05, size=(25, 2 * n_taxa - 2))[few]
-    fitting = Fitting(floor=0.2, context_pseudo=1.0, least_draws=1.0, pseudo=2.0)
+    fitting = Fitting(SplitSmoothing(floor=0.1, novelty=0.3, context_novelty=0.4), least_draws=1.0, pseudo=2.0)
     arrays = (near.children[few], lengths * rng.gamma(5.0, 0.2, size=lengths.shape), near.tops[few], np.zeros((60, 0)))
     weights = rng.dirichlet(np.ones(60))
     return fit(of, *arrays, weights, fitting), SlowProposal(*arrays[:3], weights, fitting), arrays[:3]

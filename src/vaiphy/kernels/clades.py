@@ -166,17 +166,17 @@ def log_densities(law, keys, children, lengths, tops, out):
 
 
 @kernel
-def describe(children, tops, keys, rules, log_trees, split_key, child_set, uniform, clade_key, context_key):
+def describe(children, tops, keys, rules, log_trees, split_key, uniform, child_set, clade_set, standing, clade_key, context_key):
     """Splits, clades and contexts of each tree.
 
-    split_key (t, n-2): identity of the split of each internal vertex; child_set (t, n-2, words): taxa of the child that has its
-    first taxon; uniform (t, n-2): log-probability of the split in a tree drawn uniformly; clade_key, context_key (t, 2n-2):
-    identities of the clade below each vertex, alone and as part of its parent's.
+    split_key, uniform (t, n-2): identity of the split of each internal vertex, and its log-probability in a tree drawn uniformly;
+    child_set, clade_set (t, n-2, words): taxa of the child that has its first taxon, and of the vertex itself; standing,
+    clade_key, context_key (t, 2n-2): standing of each vertex (see `constraints`), identities of the clade below it, alone and as
+    part of its parent's.
     """
     n = children.shape[1] + 2
     words = child_set.shape[2]
     order = np.empty(n - 2, dtype=np.int64)
-    size = np.empty(2 * n - 2, dtype=np.int64)
     bits = np.zeros((2 * n - 2, words), dtype=np.uint64)
     least = np.empty(2 * n - 2, dtype=np.int64)
     for v in range(n):
@@ -185,7 +185,7 @@ def describe(children, tops, keys, rules, log_trees, split_key, child_set, unifo
     for i in range(children.shape[0]):
         fill_postorder(children[i], tops[i], order)
         name_clades(children[i], order, keys, clade_key[i])
-        name_standings(children[i], order, rules, size)
+        name_standings(children[i], order, rules, standing[i])
         for j in range(n - 2):
             v = order[j]
             a, b = children[i, v - n, 0], children[i, v - n, 1]
@@ -195,8 +195,9 @@ def describe(children, tops, keys, rules, log_trees, split_key, child_set, unifo
             for w in range(words):
                 bits[v, w] = bits[a, w] | bits[b, w]
                 child_set[i, v - n, w] = bits[a, w]
+                clade_set[i, v - n, w] = bits[v, w]
             split_key[i, v - n] = split_identity(clade_key[i, a], clade_key[i, b])
-            uniform[i, v - n] = log_uniform(rules, log_trees, size[a], size[b])
+            uniform[i, v - n] = log_uniform(rules, log_trees, standing[i, a], standing[i, b])
             context_key[i, a] = context_identity(clade_key[i, a], clade_key[i, v])
             context_key[i, b] = context_identity(clade_key[i, b], clade_key[i, v])
         context_key[i, 0] = NONE
