@@ -27,7 +27,7 @@ TUNING = {
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
     tuning_for = posterior.tuning_for
-    monkeypatch.setattr(posterior, "tuning_for", lambda settings: replace(tuning_for(settings), **TUNING))
+    monkeypatch.setattr(posterior, "tuning_for", lambda *given: replace(tuning_for(*given), **TUNING))
 
 
 def data_of(folder, model, seqtype, n_sites=40, states=4, missing=0.05):

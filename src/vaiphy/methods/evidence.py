@@ -43,9 +43,8 @@ class EvidenceMethod(PosteriorMethod):
         # Where gamma and invariable sites compete the posterior of their parameters is bent, and few particles miss its tail.
         bent = any(part.model.string.gamma and part.model.string.invariable for part in target.parts)
         few, trees = (384, 300.0) if bent else (96, 100.0)
-        quick = replace(
-            tuning_for(settings), min_effective=trees, max_deviation=1.0, max_split_error=1.0, sweep_share=0.0, min_particles=few
-        )
+        usual = tuning_for(settings, target)
+        quick = replace(usual, min_effective=trees, max_deviation=1.0, max_split_error=1.0, sweep_share=0.0, min_particles=few)
         return replace(quick, kinds=("given",), replicates=REPLICATES) if self._reused else quick
 
 

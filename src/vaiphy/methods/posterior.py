@@ -13,6 +13,8 @@ from vaiphy.methods.settings import Settings
 from vaiphy.methods.target import target_for
 from vaiphy.posterior import progress, results, states
 from vaiphy.posterior.settings import Settings as Tuning
+from vaiphy.posterior.settings import tuned_to
+from vaiphy.target import Target
 from vaiphy.workers.spread import Workers
 
 
@@ -20,7 +22,8 @@ class PosteriorMethod:
     """The posterior over unrooted binary trees, branch lengths and model parameters."""
 
     def initialise(self, patterns: SitePatterns, settings: Settings) -> Any:
-        return states.initialise(target_for(patterns, settings), tuning_for(settings), settings.seed)
+        target = target_for(patterns, settings)
+        return states.initialise(target, tuning_for(settings, target), settings.seed)
 
     def step(self, state: Any, threads: Workers) -> tuple[Any, Progress]:
         state = states.step(state, threads)
@@ -40,7 +43,8 @@ class PosteriorMethod:
         return states.to_arrays(state)
 
     def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> Any:
-        return states.from_arrays(arrays, target_for(patterns, settings), tuning_for(settings))
+        target = target_for(patterns, settings)
+        return states.from_arrays(arrays, target, tuning_for(settings, target))
 
     def outcome(self, state: Any) -> Outcome:
         try:
@@ -62,9 +66,9 @@ class PosteriorMethod:
         )  # fmt: skip
 
 
-def tuning_for(settings: Settings) -> Tuning:
+def tuning_for(settings: Settings, target: Target) -> Tuning:
     """The sampler's numbers with what the settings ask for."""
-    tuning = Tuning(replicates=settings.replicates, accuracy=settings.accuracy, bridges=settings.bridges)
+    tuning = tuned_to(target, Tuning(replicates=settings.replicates, accuracy=settings.accuracy, bridges=settings.bridges))
     if settings.particles is None:
         return tuning
     return replace(tuning, min_particles=settings.particles, max_particles=settings.particles)

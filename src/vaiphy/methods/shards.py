@@ -18,6 +18,7 @@ from vaiphy.methods.target import target_for
 from vaiphy.posterior import learning, states
 from vaiphy.posterior.learning import Replicate
 from vaiphy.posterior.states import State
+from vaiphy.target import Target
 from vaiphy.workers.spread import Workers
 
 
@@ -35,7 +36,8 @@ class LearningShard(ShardMethod):
         self._index = index
 
     def initialise(self, patterns: SitePatterns, settings: Settings) -> Any:
-        target, tuning = target_for(patterns, settings), tuning_for(settings)
+        target = target_for(patterns, settings)
+        tuning = tuning_for(settings, target)
         return State(target, tuning, settings.seed, (learning.begin(target, tuning, settings.seed, self._index),))
 
     def step(self, state: Any, threads: Workers) -> tuple[Any, Progress]:
@@ -58,18 +60,20 @@ class DrawingShard(ShardMethod):
         self._index, self._replicates = index, replicates
 
     def initialise(self, patterns: SitePatterns, settings: Settings) -> Any:
-        target, tuning, n = target_for(patterns, settings), self._tuning(settings), settings.replicates
-        state = states.begin_drawing(State(target, tuning, settings.seed, self._replicates), self._replicates)
+        target, n = target_for(patterns, settings), settings.replicates
+        begun = State(target, self._tuning(settings, target), settings.seed, self._replicates)
+        state = states.begin_drawing(begun, self._replicates)
         # What was learned is in the proposal now; the replicates themselves are in the shards they came from.
         assert state.drawing is not None
         return replace(state, replicates=(), drawing=replace(state.drawing, first=self._index, stride=n))
 
     def from_arrays(self, arrays: dict[str, NDArray], patterns: SitePatterns, settings: Settings) -> Any:
-        return states.from_arrays(arrays, target_for(patterns, settings), self._tuning(settings))
+        target = target_for(patterns, settings)
+        return states.from_arrays(arrays, target, self._tuning(settings, target))
 
-    def _tuning(self, settings: Settings) -> Any:
+    def _tuning(self, settings: Settings, target: Target) -> Any:
         own = range(self._index, n_bridges(settings), settings.replicates)
-        return replace(tuning_for(settings), bridges=len(own))
+        return replace(tuning_for(settings, target), bridges=len(own))
 
 
 def n_bridges(settings: Settings) -> int:
@@ -86,4 +90,5 @@ def merged(learned: list[State], drawn: list[State], settings: Settings) -> Stat
     every = tuple(parts[b % n][b // n] for b in range(n_bridges(settings)))
     replicates = tuple(state.replicates[0] for state in learned)
     drawing = replace(first, drawn=every, first=0, stride=1)
-    return State(first.proposal.target, tuning_for(settings), settings.seed, replicates, drawing, True)
+    target = first.proposal.target
+    return State(target, tuning_for(settings, target), settings.seed, replicates, drawing, True)

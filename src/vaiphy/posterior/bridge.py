@@ -35,8 +35,9 @@ Ints = NDArray[np.int64]
 #: Particles in one piece of work, and draws that are only evaluated.
 PIECE, DRAWS = 8, 64
 #: Draws are weighed at most so far that the tail of their weights (Pareto's k, which goes with the temperature) is about this
-#: light: below 0.5 their variance is finite. They are weighed as far as SAFE in any case.
-STEADY, SAFE = 0.5, 0.5
+#: light, where importance sampling is known to work well. They are weighed as far as SAFE in any case, and if they carry further
+#: than NEARLY, to the posterior itself: a stage more would cost much and bring little.
+STEADY, SAFE, NEARLY = 0.6, 0.5, 0.95
 
 
 @dataclass(frozen=True)
@@ -190,6 +191,7 @@ def step(
         most = float(np.clip(STEADY / max(pareto_k(state.first), 1e-3), SAFE, 1.0))
         wanted = min(2.0 * n, len(gain) / 2)
         beta = furthest(lambda beta: effective_sample_size(state.log_weights + beta * gain), wanted, most)
+        beta = 1.0 if beta > NEARLY else beta
     else:
         beta = next_beta(state.beta, gain, state.log_weights, conditional_size)
     log_weights = state.log_weights + (beta - state.beta) * gain

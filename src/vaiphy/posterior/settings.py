@@ -1,9 +1,15 @@
 """All numbers that the sampler is tuned by, in one place; they are recorded with the result."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from vaiphy.kernels.layout import ROW_AT
 from vaiphy.posterior.bridge import Moves
-from vaiphy.posterior.proposal import Fitting
+from vaiphy.posterior.tree_law import Fitting
+from vaiphy.target import Target
+
+#: About what a round of moves of a tree costs, in microseconds: for each taxon, for each taxon and number of a row of partials;
+#: and what it may cost for particles to be added.
+PER_TAXON, PER_NUMBER, CHEAP = 70.0, 0.028, 5000.0
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,8 @@ class Settings:
     its own later: from the temperature `apart` on none is resampled; `learn_size`, the conditional effective size by which
     ladders are found (coarsely: only a proposal is wanted); rounds of bridging and refitting end when a round no longer needs
     fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
+
+    All these particles, and those of pilots, are multiplied by up to `most_effort` where trees are cheap to move (`tuned_to`).
 
     Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` and ends with
     `pilot_sweeps` sweeps; the proposal is refitted to the pilot's particles (with a share `kept_share` of what learning found)
@@ -49,6 +57,7 @@ class Settings:
     min_rounds: int = 2
     max_rounds: int = 6
     shorter: float = 0.8
+    most_effort: int = 8
     pilot_particles: int = 128
     most_pilot_particles: int = 512
     pilot_size: float = 0.9
@@ -64,3 +73,18 @@ class Settings:
     max_bridges: int = 32
     bridges: int | None = None
     fitting: Fitting = field(default_factory=Fitting)
+
+
+def tuned_to(target: Target, settings: Settings) -> Settings:
+    """More particles where trees are cheap to move: small data sets may have islands of trees, too, that few would find."""
+    cost = target.n_taxa * (PER_TAXON + PER_NUMBER * float(target.data.layout[ROW_AT, -1]))
+    effort = 1
+    while effort < settings.most_effort and 1.5 * effort * cost < CHEAP:
+        effort *= 2
+    return replace(
+        settings,
+        first_particles=effort * settings.first_particles,
+        growth=tuple((beta, effort * size) for beta, size in settings.growth),
+        learn_particles=effort * settings.learn_particles,
+        pilot_particles=min(effort * settings.pilot_particles, settings.most_pilot_particles),
+    )

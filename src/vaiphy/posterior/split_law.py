@@ -23,14 +23,14 @@ class SplitSmoothing:
 
     `novelty`: draws' worth of a clade's other splits, for each split seen once (where every draw brought a new one, the next
     probably does too; one seen ten times counts a tenth); `context_novelty`: the same in a context. `floor`: the least share that
-    they get. A context's other splits are those of the clade; a clade's others are made of clades that were seen (`recombined`),
-    and of those in uniform trees for the rest.
+    they get. A context's other splits are those of the clade; a clade's others are made of clades that were seen (a share of
+    `recombined`) or, the rest, as in uniform trees: most of those are bad, but every tree must be possible.
     """
 
     floor: float = 0.002
     novelty: float = 10.0
-    context_novelty: float = 5.0
-    recombined: float = 0.8
+    context_novelty: float = 10.0
+    recombined: float = 0.98
 
 
 class Seen(NamedTuple):

@@ -32,9 +32,9 @@ class Fitting:
     """
 
     splits: SplitSmoothing = field(default_factory=SplitSmoothing)
-    pseudo: float = 10.0
+    pseudo: float = 15.0
     widening: float = 0.9
-    least_draws: float = 3.0
+    least_draws: float = 5.0
     most_shape: float = 300.0
     guard: float = 0.1
     parameters: ParameterFitting = field(default_factory=ParameterFitting)

@@ -202,7 +202,8 @@ def merge(prefix: str | Path, alignment: str | None = None, listener: Listener |
 
 
 def _states(shards: list[Saved], patterns: SitePatterns, settings: Settings) -> list[states.State]:
-    target, tuning = target_for(patterns, settings), tuning_for(settings)
+    target = target_for(patterns, settings)
+    tuning = tuning_for(settings, target)
     return [states.from_arrays(shard.group("run/"), target, tuning) for shard in shards]
 
 
