@@ -7,7 +7,7 @@ import numpy as np
 from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH, log_gamma
 from vaiphy.kernels.clades import context_identity, find, length_gamma
 from vaiphy.kernels.compile import inlined, kernel
-from vaiphy.kernels.rooted import NONE
+from vaiphy.kernels.rooted import NONE, fill_parents, fill_postorder, name_clades
 from vaiphy.kernels.uniform import uniform_blocks, uniform_part
 
 
@@ -67,12 +67,11 @@ def draw_split(law, draws, clade, parent, members, other, rng):
 
 
 @kernel
-def sample(law, draws, keys, guard, rng, children, lengths, tops, log_ratios, n_wide):
+def sample(law, draws, keys, guard, rng, children, lengths, tops, n_wide):
     """Draw trees; internal vertices are numbered parents first, the top being vertex n.
 
     `guard`: (share of lengths that come from wider distributions, see `draw_length`, shape and rate of the prior of outer
-    branches, of inner ones). `log_ratios`: log of the density that the lengths were so drawn from, over that of `clades`;
-    `n_wide`: how many came from wider distributions.
+    branches, of inner ones). `n_wide`: how many did.
     """
     n = children.shape[1] + 2
     # Vertices waiting to be split: their taxa as ranges of `members`, and the clade they are part of.
@@ -87,7 +86,7 @@ def sample(law, draws, keys, guard, rng, children, lengths, tops, log_ratios, n_
         begin[n], end[n], whole[n] = 0, n - 1, NONE
         tops[i] = n
         lengths[i, 0] = 0.0
-        log_ratios[i], n_wide[i] = 0.0, 0
+        n_wide[i] = 0
         next_vertex = n + 1
         v = n
         while v < next_vertex:
@@ -95,8 +94,7 @@ def sample(law, draws, keys, guard, rng, children, lengths, tops, log_ratios, n_
             clade = NONE
             for j in range(low, high):
                 clade ^= keys[members[j]]
-            lengths[i, v], ratio, wide = draw_length(length_gamma(law, clade, whole[v], v == n), guard, v == n, rng)
-            log_ratios[i] += ratio
+            lengths[i, v], wide = draw_length(length_gamma(law, clade, whole[v], v == n), guard, v == n, rng)
             n_wide[i] += wide
             part = 1
             if high - low > 2:
@@ -108,8 +106,7 @@ def sample(law, draws, keys, guard, rng, children, lengths, tops, log_ratios, n_
                     taxon = members[first]
                     children[i, v - n, side] = taxon
                     gamma = length_gamma(law, keys[taxon], clade, True)
-                    lengths[i, taxon], ratio, wide = draw_length(gamma, guard, True, rng)
-                    log_ratios[i] += ratio
+                    lengths[i, taxon], wide = draw_length(gamma, guard, True, rng)
                     n_wide[i] += wide
                 else:
                     children[i, v - n, side] = next_vertex
@@ -120,28 +117,54 @@ def sample(law, draws, keys, guard, rng, children, lengths, tops, log_ratios, n_
 
 @inlined
 def draw_length(gamma, guard, outer, rng):
-    """A length, the log of its density over the Gamma's, and whether (1 or 0) it came from a wider distribution.
+    """A length, and whether (1 or 0) it came from a wider distribution.
 
     Drawn from the Gamma or, half of the guard's share each, from an Exponential of the same mean (which, unlike Gammas of shape
     above one, does not vanish at zero) and from the prior (no tail is longer): weights of draws are then bounded in both.
     """
-    shape, rate, constant = gamma
+    shape, rate, _ = gamma
     if guard[0] == 0.0:
-        return draw_gamma(rng, shape, rate), 0.0, 0
+        return draw_gamma(rng, shape, rate), 0
     at = 1 if outer else 3
     u = rng.random()
     if u < 0.5 * guard[0]:
-        length = draw_gamma(rng, 1.0, rate / shape)
-    elif u < guard[0]:
-        length = draw_gamma(rng, guard[at], guard[at + 1])
-    else:
-        length = draw_gamma(rng, shape, rate)
+        return draw_gamma(rng, 1.0, rate / shape), 1
+    if u < guard[0]:
+        return draw_gamma(rng, guard[at], guard[at + 1]), 1
+    return draw_gamma(rng, shape, rate), 0
+
+
+@kernel
+def log_guards(law, keys, guard, children, lengths, tops, out):
+    """out[i]: log of the density that a tree's lengths are drawn from with this guard, over that of `clades`."""
+    n = children.shape[1] + 2
+    order = np.empty(n - 2, dtype=np.int64)
+    parent = np.zeros(2 * n - 2, dtype=np.int64)
+    clade = np.empty(2 * n - 2, dtype=np.uint64)
+    for i in range(children.shape[0]):
+        fill_postorder(children[i], tops[i], order)
+        fill_parents(children[i], tops[i], parent)
+        name_clades(children[i], order, keys, clade)
+        out[i] = 0.0
+        for v in range(1, 2 * n - 2):
+            outer = v < n or v == tops[i]
+            gamma = length_gamma(law, clade[v], clade[parent[v]], outer)
+            out[i] += log_guard(lengths[i, v], gamma, guard, outer)
+
+
+@inlined
+def log_guard(length, gamma, guard, outer):
+    """Log of the density that `draw_length` has, over the Gamma's."""
+    if guard[0] == 0.0:
+        return 0.0
+    shape, rate, constant = gamma
+    at = 1 if outer else 3
     narrow = constant + (shape - 1.0) * np.log(length) - rate * length
     exponential = np.log(rate / shape) - rate / shape * length
     prior = log_gamma(length, guard[at], guard[at + 1])
     top = max(narrow, max(exponential, prior))
     total = (1.0 - guard[0]) * np.exp(narrow - top) + 0.5 * guard[0] * (np.exp(exponential - top) + np.exp(prior - top))
-    return length, top + np.log(total) - narrow, 1 if u < guard[0] else 0
+    return top + np.log(total) - narrow
 
 
 @inlined

@@ -1,4 +1,6 @@
-"""An SMC sampler from a proposal q to the posterior p, along pi_beta proportional to q^(1-beta) p^beta.
+"""An SMC sampler from a proposal q to the posterior p, along pi_beta proportional to q_beta p^beta.
+
+Where q is one law, q_beta = q^(1-beta); for a mixture see `proposal.Proposal`.
 
 Many more draws than particles are made from q, since a draw costs a small part of what moving a particle does: the first
 temperature is the furthest to which they carry (where q is good, nearly the posterior itself: the bridge is then little more than
@@ -19,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import sweep
-from vaiphy.kernels.clade_draws import Draws
-from vaiphy.kernels.clades import Clades
 from vaiphy.kernels.families import Data
 from vaiphy.parallel import chunks
 from vaiphy.posterior.ladder import Ladder, furthest, next_beta
 from vaiphy.posterior.parameters import Walk, at_points, walk_of, walked
-from vaiphy.posterior.proposal import Proposal
+from vaiphy.posterior.proposal import Proposal, density_piece
+from vaiphy.posterior.tree_law import TreeLaw
 from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, pareto_k, systematic
 from vaiphy.workers.spread import Workers, spread
 
@@ -38,6 +39,8 @@ PIECE, DRAWS = 8, 64
 #: light, where importance sampling is known to work well. They are weighed as far as SAFE in any case, and if they carry further
 #: than NEARLY, to the posterior itself: a stage more would cost much and bring little.
 STEADY, SAFE, NEARLY = 0.6, 0.5, 0.95
+#: Draws of a law say nothing about the tail of their weights if they are fewer, or have less of the weight.
+FEW, NOTHING = 100, 0.001
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,14 @@ class Moves:
 
 @dataclass(frozen=True, eq=False)
 class Particles:
-    """Trees with lengths and parameters, their log-likelihoods and log-densities under the proposal (trees and parameters)."""
+    """Trees with lengths and parameters, their log-likelihoods, and log-densities (n, laws) under each law of the proposal."""
 
     children: Ints
     lengths: Floats
     tops: Ints
     z: Floats
     log_likelihood: Floats
-    log_proposal: Floats
+    log_laws: Floats
 
     def __len__(self) -> int:
         return len(self.tops)
@@ -71,8 +74,9 @@ class Particles:
 
 
 def joined(parts: Sequence[Particles]) -> Particles:
-    """Several sets of particles as one."""
-    return Particles(*(np.concatenate([getattr(p, name) for p in parts]) for name in Particles.__dataclass_fields__))
+    """Several sets of particles as one; their densities, under whatever proposals, are left out."""
+    kept = [replace(p, log_laws=np.zeros((len(p), 0))) for p in parts]
+    return Particles(*(np.concatenate([getattr(p, name) for p in kept]) for name in Particles.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,9 @@ class Stage:
 class Bridge:
     """A bridge on its way: `log_weights` since the last resampling, `log_evidence` up to there, `ancestors` of the particles.
 
-    `first`: log-weights of all draws, which the `size` particles come from; `plain`: of those that the proposal itself could have
-    made, all lengths being drawn from its Gammas. `drawn_variance`: variance of the evidence's factor
+    `first`: log-weights of all draws, which the `size` particles come from; `tail`: how heavy the tail of those is (Pareto's k),
+    of the law where it is heaviest; `plain`: log-weights of those that the proposal itself could have made, all lengths being
+    drawn from its Gammas. `drawn_variance`: variance of the evidence's factor
     from the first temperature, relative to its square.
     """
 
@@ -102,6 +107,7 @@ class Bridge:
     ladder: Ladder | None
     first: Floats
     plain: Floats
+    tail: float
     beta: float = 0.0
     log_evidence: float = 0.0
     drawn_variance: float = 0.0
@@ -165,12 +171,26 @@ def initialise(
 ) -> Bridge:
     """`oversampling` draws from the proposal for each of n particles."""
     drawn = n * oversampling
-    draws, empty = proposal.guarded_sample(drawn, [*seed, 0], threads), np.zeros(drawn)
-    particles = _moved(proposal, Particles(*draws[:4], empty, empty), 0.0, None, seed, 0, threads)[0]
-    gain = log_posterior(proposal, particles) - particles.log_proposal
-    gain[proposal.is_forbidden(draws.children, draws.tops)] = -np.inf
-    first = gain - draws.log_ratio
-    return Bridge(seed, n, particles, -draws.log_ratio, np.arange(drawn), ladder, first, gain[draws.n_wide == 0])
+    draws = proposal.guarded_sample(drawn, [*seed, 0], threads)
+    particles = evaluated(proposal, *draws[:4], threads)
+    log_density = proposal.log_path(particles.log_laws, 0.0)
+    parameters = proposal.parameters.log_density(particles.z)
+    guarded = proposal.log_guarded(*draws[:3], particles.log_laws - parameters[:, None], threads) + parameters
+    posterior = log_posterior(proposal, particles)
+    posterior[proposal.is_forbidden(draws.children, draws.tops)] = -np.inf
+    first, plain = posterior - guarded, (posterior - log_density)[draws.n_wide == 0]
+    tail = max(pareto_k(first[own]) for own in _counting(first, draws.laws))
+    return Bridge(seed, n, particles, log_density - guarded, np.arange(drawn), ladder, first, plain, tail)
+
+
+def _counting(log_weights: Floats, laws: Ints) -> list[Ints]:
+    """All draws, and those of each law that are enough to say something and have some of the weight.
+
+    An island whose law is poor shows in the weights of its own draws, among all others it would not be seen.
+    """
+    weights = np.exp(log_weights - log_weights.max())
+    own = [np.flatnonzero(laws == law) for law in range(int(laws.max()) + 1)]
+    return [np.arange(len(laws))] + [o for o in own if len(o) >= FEW and weights[o].sum() > NOTHING * weights.sum()]
 
 
 def step(
@@ -181,38 +201,42 @@ def step(
 
     `growth`: temperatures, rising, from which on there are so many particles; `apart`: that from which on none is resampled.
     """
-    k, n = len(state.stages), state.size
-    gain = log_posterior(proposal, state.particles) - state.particles.log_proposal
+    k, n, drawn = len(state.stages), state.size, len(state.log_weights)
+    posterior, here = log_posterior(proposal, state.particles), proposal.log_path(state.particles.log_laws, state.beta)
     if k == 0:
-        gain[np.isneginf(state.first)] = -np.inf
+        posterior[np.isneginf(state.first)] = -np.inf
+
+    def gain(beta: float) -> Floats:
+        return (beta - state.beta) * posterior + proposal.log_path(state.particles.log_laws, beta) - here
+
     if state.ladder:
         beta = state.ladder.betas[k]
-    elif k == 0 and len(gain) > n:
-        most = float(np.clip(STEADY / max(pareto_k(state.first), 1e-3), SAFE, 1.0))
-        wanted = min(2.0 * n, len(gain) / 2)
-        beta = furthest(lambda beta: effective_sample_size(state.log_weights + beta * gain), wanted, most)
+    elif k == 0 and drawn > n:
+        most = float(np.clip(STEADY / max(state.tail, 1e-3), SAFE, 1.0))
+        wanted = min(2.0 * n, drawn / 2)
+        beta = furthest(lambda beta: effective_sample_size(state.log_weights + gain(beta)), wanted, most)
         beta = 1.0 if beta > NEARLY else beta
     else:
         beta = next_beta(state.beta, gain, state.log_weights, conditional_size)
-    log_weights = state.log_weights + (beta - state.beta) * gain
+    log_weights = state.log_weights + gain(beta)
     n = max([n, *(size for begin, size in growth if begin <= beta)])
     particles, ancestors, log_evidence = state.particles, state.ancestors, state.log_evidence
     effective = effective_sample_size(log_weights)
-    drawn_variance = 1.0 / effective - 1.0 / len(gain) if k == 0 else state.drawn_variance
+    drawn_variance = 1.0 / effective - 1.0 / drawn if k == 0 else state.drawn_variance
     # Draws of no weight (forbidden trees) are never moved.
     few = effective < 0.5 * n and beta < apart
-    resampled = len(gain) != n or few or np.isneginf(log_weights).any()
+    resampled = drawn != n or few or np.isneginf(log_weights).any()
     if resampled:
         total = log_sum_exp(log_weights)
         uniform = np.random.default_rng([*state.seed, 1, k]).random()
         chosen = systematic(np.exp(log_weights - total), n, uniform)
         particles, ancestors = particles.take(chosen), ancestors[chosen]
-        log_evidence += total - float(np.log(len(gain)))
+        log_evidence += total - float(np.log(drawn))
         log_weights = np.zeros(n)
     walk = state.ladder.walks[k] if state.ladder else walk_of(particles, normalised(log_weights))
     seed = (*state.seed, 2, k)
     particles, walk_rate = walked(proposal, particles, beta, walk, moves.walks, seed, threads)
-    particles, rates = _moved(proposal, particles, beta, moves, seed, 1, threads)
+    particles, rates = moved(proposal, particles, beta, moves, seed, threads)
     stage = Stage(beta, float(effective), bool(resampled), (*rates, walk_rate))
     return replace(
         state, size=n, particles=particles, log_weights=log_weights, ancestors=ancestors, beta=beta, log_evidence=log_evidence,
@@ -225,40 +249,58 @@ def swept(
 ) -> Particles:
     """Particles after one more round of moves that leave the posterior itself invariant."""
     particles, _ = walked(proposal, particles, 1.0, walk, moves.walks, seed, threads)
-    return _moved(proposal, particles, 1.0, moves, seed, 1, threads)[0]
+    return moved(proposal, particles, 1.0, moves, seed, threads)[0]
+
+
+def evaluated(proposal: Proposal, children: Ints, lengths: Floats, tops: Ints, z: Floats, threads: Workers = 1) -> Particles:
+    """Trees as particles: with their log-likelihoods and log-densities."""
+    unknown = Particles(children, lengths, tops, z, np.zeros(len(tops)), np.zeros((len(tops), len(proposal.laws))))
+    still = Moves(regrafts=0, tours=0, stretch=0.0)
+    return _moved(proposal, unknown, np.zeros(len(tops), dtype=np.int64), 0.0, still, (0,), DRAWS, threads)[0]
+
+
+def moved(
+    proposal: Proposal, particles: Particles, beta: float, moves: Moves, seed: tuple[int, ...], threads: Workers
+) -> tuple[Particles, tuple[float, ...]]:
+    """Particles after their moves, each under a law that it is drawn for, and the share accepted of each kind."""
+    laws = proposal.choose_laws(particles.log_laws, beta, np.random.default_rng([*seed, 4]))
+    return _moved(proposal, particles, laws, beta, moves, seed, PIECE, threads)
 
 
 def _moved(
-    proposal: Proposal, particles: Particles, beta: float, moves: Moves | None, seed: tuple[int, ...], stream: int,
+    proposal: Proposal, particles: Particles, laws: Ints, beta: float, moves: Moves, seed: tuple[int, ...], size: int,
     threads: Workers,
 ) -> tuple[Particles, tuple[float, ...]]:  # fmt: skip
-    """Particles after their moves (or as they are, evaluated, without `moves`), and the share accepted of each kind."""
     target, p = proposal.target, particles
     family = target.family(p.z if target.n_parameters else p.z[:1])
-    numbers = (beta, moves.regrafts, moves.tours, moves.stretch) if moves else (beta, 0, 0, 0.0)
+    own = [np.flatnonzero(laws == law) for law in range(len(proposal.laws))]
+    parts = [(law, which[part]) for law, which in enumerate(own) for part in chunks(len(which), size)]
+    numbers = (beta, moves.regrafts, moves.tours, moves.stretch)
     pieces = [
-        (*at_points(family, part), *numbers, p.children[part], p.lengths[part], p.tops[part], (*seed, stream, i))
-        for i, part in enumerate(chunks(len(p), PIECE if moves else DRAWS))
+        (law, *at_points(family, part), *numbers, p.children[part], p.lengths[part], p.tops[part], (*seed, 1, i))
+        for i, (law, part) in enumerate(parts)
     ]
     done = spread(move_piece, (target.shared, proposal.shared), pieces, threads)
-    children, lengths, tops, likelihood, trees = (np.concatenate(column) for column in list(zip(*done))[:5])
-    density = trees + proposal.parameters.log_density(p.z)
+    back = np.argsort(np.concatenate([part for _, part in parts]), kind="stable")
+    children, lengths, tops, likelihood, trees = (np.concatenate(column)[back] for column in list(zip(*done))[:5])
+    log_laws = trees + proposal.parameters.log_density(p.z)[:, None]
     total = np.sum([piece[5] for piece in done], axis=0)
     with np.errstate(invalid="ignore"):
         rates = tuple((total[:, 0] / np.maximum(total[:, 1], 1.0)).tolist())
-    return Particles(children, lengths, tops, p.z, likelihood, density), rates
+    return Particles(children, lengths, tops, p.z, likelihood, log_laws), rates
 
 
 def move_piece(
-    data: Data, prior: Floats, trees: Clades, draws: Draws, keys: NDArray[np.uint64], family: Any, points: Ints, beta: float,
-    regrafts: int, tours: int, stretch: float, children: Ints, lengths: Floats, tops: Ints, seed: tuple[int, ...],
+    data: Data, prior: Floats, laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], law: int, family: Any, points: Ints,
+    beta: float, regrafts: int, tours: int, stretch: float, children: Ints, lengths: Floats, tops: Ints, seed: tuple[int, ...],
 ) -> tuple[NDArray, ...]:  # fmt: skip
-    """A few trees after their moves, their log-likelihoods and log-densities under the proposal, and counts of moves."""
+    """A few trees after their moves, their log-likelihoods and log-densities under each law, and counts of moves."""
     children, lengths, tops = children.copy(), lengths.copy(), tops.copy()
     likelihood, density, counts = np.empty(len(tops)), np.empty(len(tops)), np.zeros((sweep.N_COUNTS, 2))
     rng = np.random.default_rng(seed)
     sweep.move(
-        family, points, data, trees, keys, beta, prior, regrafts, tours, stretch, children, lengths, tops, rng,
+        family, points, data, laws[law].clades, keys, beta, prior, regrafts, tours, stretch, children, lengths, tops, rng,
         likelihood, density, counts,
     )  # fmt: skip
-    return children, lengths, tops, likelihood, density, counts
+    densities = density_piece(laws, keys, children, lengths, tops) if len(laws) > 1 else density[:, None]
+    return children, lengths, tops, likelihood, densities, counts

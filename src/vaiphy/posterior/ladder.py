@@ -31,12 +31,15 @@ def furthest(effective: Callable[[float], float], wanted: float, most: float) ->
     return max(low, 1e-9)
 
 
-def next_beta(beta: float, gain: Floats, log_weights: Floats, wanted: float) -> float:
-    """The furthest temperature at which the conditional effective size is still `wanted` of all particles (bisection)."""
+def next_beta(beta: float, gain: Callable[[float], Floats], log_weights: Floats, wanted: float) -> float:
+    """The furthest temperature at which the conditional effective size is still `wanted` of all particles (bisection).
+
+    `gain`: log-weights from here to another temperature.
+    """
     weights = np.exp(log_weights - log_sum_exp(log_weights))
 
     def share(new: float) -> float:
-        x = (new - beta) * gain
+        x = gain(new)
         x = np.exp(x - x.max())
         return float((weights @ x) ** 2 / (weights @ (x * x)))
 

@@ -65,7 +65,8 @@ def advance(replicate: Replicate, settings: Settings, seed: int, threads: Worker
         return replace(replicate, bridge=bridge.initialise(replicate.proposal, n, key, oversampling, threads=threads))
     if not now.done:
         size, moves = (settings.refine_size, settings.moves) if k else (settings.learn_size, settings.learn_moves)
-        growth, apart = (settings.growth, settings.apart) if k == 0 and replicate.kind == "prior" else ((), 2.0)
+        growth = settings.growth if k == 0 and replicate.kind == "prior" else ()
+        apart = settings.apart if k == 0 else 2.0
         return replace(replicate, bridge=bridge.step(now, replicate.proposal, moves, size, threads, growth, apart))
     if k == 0:
         replicate = replace(replicate, annealed=now.particles, annealed_weights=tempered(now.log_weights, LINEAGES * now.size))

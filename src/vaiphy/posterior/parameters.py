@@ -31,7 +31,8 @@ Floats = NDArray[np.float64]
 KEPT, PSEUDO = 0.5, 10.0
 #: Which kind of move is made when; the sequence begins anew after the last.
 KINDS = ("towards the mean", "single", "from the proposal", "together", "single", "single")
-PIECE = 8
+#: Trees evaluated in one piece of work.
+PIECE = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ class _Point:
         """Log of pi_beta, up to what does not change with lengths and parameters."""
         target, p = self.proposal.target, self.particles
         posterior = p.log_likelihood + target.log_length_prior(p.lengths, p.tops) + target.log_parameter_prior(p.z)
-        return beta * posterior + (1.0 - beta) * p.log_proposal
+        return beta * posterior + self.proposal.log_path(p.log_laws, beta)
 
     def with_those_of(self, new: "_Point", taken: NDArray[np.bool_]) -> "_Point":
         """These particles, with some replaced."""
@@ -111,7 +112,7 @@ class _Point:
             lengths=np.where(taken[:, None], other.lengths, one.lengths),
             z=np.where(taken[:, None], other.z, one.z),
             log_likelihood=np.where(taken, other.log_likelihood, one.log_likelihood),
-            log_proposal=np.where(taken, other.log_proposal, one.log_proposal),
+            log_laws=np.where(taken[:, None], other.log_laws, one.log_laws),
         )
         return _Point(self.proposal, particles, np.where(taken, new.density, self.density))
 
@@ -121,8 +122,8 @@ def _evaluated(
 ) -> tuple["Particles", Floats]:
     """The particles at other lengths and parameters, and the log-density of these parameters."""
     density = proposal.parameters.log_density(z)
-    trees = proposal.log_density_of_trees(particles.children, lengths, particles.tops, threads)
-    moved = replace(particles, lengths=lengths, z=z, log_proposal=trees + density)
+    trees = proposal.log_laws(particles.children, lengths, particles.tops, threads)
+    moved = replace(particles, lengths=lengths, z=z, log_laws=trees + density[:, None])
     return replace(moved, log_likelihood=log_likelihoods(proposal, moved, z, threads)), density
 
 
@@ -150,15 +151,18 @@ def proposed(walk: Walk, z: Floats, kind: str, rng: np.random.Generator) -> tupl
 def log_likelihoods(proposal: Proposal, particles: "Particles", z: Floats, threads: Workers) -> Floats:
     """Log-likelihoods of the particles' trees at parameters z."""
     family, p = proposal.target.family(z), particles
-    pieces = [(*at_points(family, part), p.children[part], p.lengths[part], p.tops[part]) for part in chunks(len(z), PIECE)]
+    every = np.arange(len(p))
+    pieces = [
+        (*at_points(family, every[part]), p.children[part], p.lengths[part], p.tops[part]) for part in chunks(len(p), PIECE)
+    ]
     return np.concatenate(spread(weigh_piece, (proposal.target.shared,), pieces, threads))
 
 
-def at_points(family: Any, part: slice) -> tuple[Any, NDArray[np.int64]]:
+def at_points(family: Any, which: NDArray[np.int64]) -> tuple[Any, NDArray[np.int64]]:
     """The models of some of the particles, and which of these each has; where all share one model, that one."""
     if len(family.pi) == 1:
-        return family, np.zeros(part.stop - part.start, dtype=np.int64)
-    return type(family)(*(array[part] for array in family)), np.arange(part.stop - part.start)
+        return family, np.zeros(len(which), dtype=np.int64)
+    return type(family)(*(array[which] for array in family)), np.arange(len(which))
 
 
 def weigh_piece(

@@ -1,10 +1,11 @@
 """What a bridge starts from: a distribution of trees, lengths and parameters that can be drawn from and evaluated exactly.
 
-Trees and lengths: `kernels.clades` (each clade split given the clade it is part of, a Gamma for each branch). Parameters:
+Trees and lengths: laws as of `kernels.clades` (each clade split given the clade it is part of, a Gamma for each branch), one for
+each island. Parameters:
 `parameter_law`. All are fitted to weighted trees; nothing learned at all is the prior.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 from vaiphy.kernels import clade_draws, clades, rooted
 from vaiphy.parallel import chunks
 from vaiphy.posterior import parameter_law
+from vaiphy.posterior.islands import islands
 from vaiphy.posterior.parameter_law import ParameterLaw
-from vaiphy.posterior.tree_law import LEAST_SHAPE, Fitting, clade_keys, fit_trees, log_constant, log_trees, n_words
+from vaiphy.posterior.tree_law import LEAST_SHAPE, Fitting, TreeLaw, Trees, clade_keys, fit_law, log_constant, log_trees, n_words
 from vaiphy.target import Target
+from vaiphy.weights import systematic
 from vaiphy.workers.spread import Shared, Workers, spread
 
 Floats = NDArray[np.float64]
@@ -29,89 +32,129 @@ PIECE = 64
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A distribution of (tree, lengths, parameters).
+    """A distribution of (tree, lengths, parameters): a mixture of laws of trees, with shares, and one of parameters.
 
-    `guard`: expected number of lengths in a guarded draw that come from wider distributions than they are fitted to.
+    Islands of trees (or of lengths) have laws of their own, since one law of many tables would blend them. `guard`: expected
+    number of lengths in a guarded draw that come from wider distributions than they are fitted to.
+
+    On the way to the posterior the mixture becomes sum_c share_c law_c^(1 - beta): given the law c, that is law_c^(1 - beta), so
+    each tree is moved under one law, drawn anew at every stage.
     """
 
     target: Target
-    trees: clades.Clades
-    draws: clade_draws.Draws
+    laws: tuple[TreeLaw, ...]
+    log_shares: Floats
     parameters: ParameterLaw
     guard: float = 0.0
 
     @cached_property
     def shared(self) -> Shared:
         """What drawing, moving and evaluating trees need of this, for workers."""
-        return Shared((self.trees, self.draws, self.keys))
+        return Shared((self.laws, self.keys))
 
     @property
     def keys(self) -> NDArray[np.uint64]:
         return clade_keys(self.target.n_taxa)
 
+    def log_path(self, log_laws: Floats, beta: float) -> Floats:
+        """Log of the mixture on the way, from log-densities (n, laws) under each law; at beta = 0 that of the proposal."""
+        if len(self.laws) == 1:
+            return np.asarray((1.0 - beta) * log_laws[:, 0])
+        terms = (1.0 - beta) * log_laws + self.log_shares
+        top = terms.max(axis=1)
+        return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
+
+    def choose_laws(self, log_laws: Floats, beta: float, rng: np.random.Generator) -> Ints:
+        """One law for each tree, given the tree."""
+        if len(self.laws) == 1:
+            return np.zeros(len(log_laws), dtype=np.int64)
+        shares = np.exp((1.0 - beta) * log_laws + self.log_shares - self.log_path(log_laws, beta)[:, None])
+        return np.minimum((np.cumsum(shares, axis=1) < rng.random((len(shares), 1))).sum(axis=1), len(self.laws) - 1)
+
     def sample(self, n: int, seed: list[int], threads: Workers = 1) -> tuple[Ints, Floats, Ints, Floats]:
         """n draws: children (n, n_taxa-2, 2), lengths (n, 2 n_taxa-2), tops (n,), z (n, d)."""
-        return self._draws(n, seed, 0.0, threads)[:4]
+        return replace(self, guard=0.0).guarded_sample(n, seed, threads)[:4]
 
     def guarded_sample(self, n: int, seed: list[int], threads: Workers = 1) -> "GuardedDraws":
         """As `sample`, some lengths drawn more widely."""
-        return self._draws(n, seed, self.guard, threads)
-
-    def _draws(self, n: int, seed: list[int], guard: float, threads: Workers) -> "GuardedDraws":
-        terms = self.target.length_prior.terms(self.target.n_taxa)
-        share = min(guard / (2 * self.target.n_taxa - 3), 0.5)
-        wide = np.array([share, terms.alpha_outer, terms.rate, terms.alpha_inner, terms.rate], dtype=np.float64)
-        pieces = [(self.target.n_taxa, wide, part.stop - part.start, (*seed, part.start)) for part in chunks(n, PIECE)]
+        pieces, rng = [], np.random.default_rng([*seed, n, 2])
+        laws = systematic(np.exp(self.log_shares), n, rng.random()) if len(self.laws) > 1 else np.zeros(n, dtype=np.int64)
+        for law in range(len(self.laws)):
+            for part in chunks(int((laws == law).sum()), PIECE):
+                pieces.append((self.target.n_taxa, self._wide, law, part.stop - part.start, (*seed, law, part.start)))
         drawn = spread(draw_piece, (self.shared,), pieces, threads)
-        children, lengths, tops, ratios, wide = (np.concatenate(column) for column in zip(*drawn))
+        children, lengths, tops, wide = (np.concatenate(column) for column in zip(*drawn))
         z = self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
-        return GuardedDraws(children, lengths, tops, z, ratios, wide.astype(np.int64))
+        return GuardedDraws(children, lengths, tops, z, wide, np.sort(laws))
+
+    def log_guarded(self, children: Ints, lengths: Floats, tops: Ints, log_laws: Floats, threads: Workers = 1) -> Floats:
+        """Log-density of guarded draws, from those under each law."""
+        if self.guard == 0.0:
+            return self.log_path(log_laws, 0.0)
+        pieces = [(self._wide, children[part], lengths[part], tops[part]) for part in chunks(len(children), PIECE)]
+        return self.log_path(log_laws + np.concatenate(spread(guard_piece, (self.shared,), pieces, threads)), 0.0)
+
+    @property
+    def _wide(self) -> Floats:
+        terms = self.target.length_prior.terms(self.target.n_taxa)
+        share = min(self.guard / (2 * self.target.n_taxa - 3), 0.5)
+        return np.array([share, terms.alpha_outer, terms.rate, terms.alpha_inner, terms.rate], dtype=np.float64)
 
     def is_forbidden(self, children: Ints, tops: Ints) -> NDArray[np.bool_]:
         """Which trees have a split that they must not have: those are drawn, but the prior does not know them."""
-        if not len(self.trees.rules.forbidden):
+        forbidden = self.target.rules.forbidden
+        if not len(forbidden):
             return np.zeros(len(children), dtype=bool)
         names = np.empty((len(children), 2 * self.target.n_taxa - 2), dtype=np.uint64)
         rooted.vertex_identities(children, tops, self.keys, names)
-        return np.asarray(np.isin(names, self.trees.rules.forbidden).any(axis=1))
+        return np.asarray(np.isin(names, forbidden).any(axis=1))
 
-    def log_density_of_trees(self, children: Ints, lengths: Floats, tops: Ints, threads: Workers = 1) -> Floats:
+    def log_laws(self, children: Ints, lengths: Floats, tops: Ints, threads: Workers = 1) -> Floats:
+        """Log-densities (n, laws) of trees and lengths under each law."""
         pieces = [(children[part], lengths[part], tops[part]) for part in chunks(len(children), PIECE)]
         return np.concatenate(spread(density_piece, (self.shared,), pieces, threads))
 
 
 class GuardedDraws(NamedTuple):
-    """Draws as `Proposal.sample` gives them; the log of the density they were so drawn from over the proposal's, and how many
-    lengths were drawn more widely (where none was, the draw is one from the proposal).
+    """Draws as `Proposal.sample` gives them, how many lengths of each were drawn more widely (none: it is one of those), and the
+    law that it is drawn from.
     """
 
     children: Ints
     lengths: Floats
     tops: Ints
     z: Floats
-    log_ratio: Floats
     n_wide: Ints
+    laws: Ints
 
 
 def draw_piece(
-    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], n_taxa: int, guard: Floats, n: int,
-    seed: tuple[int, ...],
-) -> tuple[Ints, Floats, Ints, Floats, Ints]:  # fmt: skip
-    """A few trees from the proposal, guarded as `clade_draws.sample` has it."""
+    laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], n_taxa: int, guard: Floats, law: int, n: int, seed: tuple[int, ...]
+) -> tuple[Ints, Floats, Ints, Ints]:
+    """A few trees from one of the laws, guarded as `clade_draws.sample` has it."""
     children, tops = np.empty((n, n_taxa - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
-    lengths, ratios, wide = np.zeros((n, 2 * n_taxa - 2)), np.empty(n), np.empty(n, dtype=np.int64)
+    lengths, wide = np.zeros((n, 2 * n_taxa - 2)), np.empty(n, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    clade_draws.sample(trees, draws, keys, guard, rng, children, lengths, tops, ratios, wide)
-    return children, lengths, tops, ratios, wide
+    clade_draws.sample(laws[law].clades, laws[law].draws, keys, guard, rng, children, lengths, tops, wide)
+    return children, lengths, tops, wide
 
 
-def density_piece(
-    trees: clades.Clades, draws: clade_draws.Draws, keys: NDArray[np.uint64], children: Ints, lengths: Floats, tops: Ints
+def density_piece(laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], children: Ints, lengths: Floats, tops: Ints) -> Floats:
+    """Log-densities of a few trees under each law."""
+    out = np.empty((len(laws), len(children)))
+    for law, row in zip(laws, out):
+        clades.log_densities(law.clades, keys, children, lengths, tops, row)
+    return np.ascontiguousarray(out.T)
+
+
+def guard_piece(
+    laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], guard: Floats, children: Ints, lengths: Floats, tops: Ints
 ) -> Floats:
-    """Log-densities of a few trees under the proposal."""
-    out = np.empty(len(children))
-    clades.log_densities(trees, keys, children, lengths, tops, out)
-    return out
+    """Log of the density that guarded lengths of a few trees are drawn from, over each law's own."""
+    out = np.empty((len(laws), len(children)))
+    for law, row in zip(laws, out):
+        clade_draws.log_guards(law.clades, keys, guard, children, lengths, tops, row)
+    return np.ascontiguousarray(out.T)
 
 
 def prior_proposal(target: Target) -> Proposal:
@@ -126,9 +169,9 @@ def prior_proposal(target: Target) -> Proposal:
         shape, rate = terms.alpha_outer, terms.rate
     empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     numbers = np.tile([shape, rate, log_constant(shape, rate)], 2)
-    trees = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 4)), log_trees(target.n_taxa), numbers, target.rules)
+    tables = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 4)), log_trees(target.n_taxa), numbers, target.rules)
     draws = clade_draws.Draws(none, none, np.zeros((1, n_words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
-    return Proposal(target, trees, draws, ParameterLaw(target))
+    return Proposal(target, (TreeLaw(tables, draws),), np.zeros(1), ParameterLaw(target))
 
 
 def fit(
@@ -136,7 +179,10 @@ def fit(
 ) -> Proposal:
     """The proposal fitted to weighted trees (weights sum to one)."""
     kept = weights > 0
-    children, lengths, tops, z, weights = children[kept], lengths[kept], tops[kept], z[kept], weights[kept]
-    effective = 1.0 / np.square(weights).sum()
-    trees, draws = fit_trees(target, children, lengths, tops, weights, effective, fitting)
-    return Proposal(target, trees, draws, parameter_law.fit(target, z, weights, fitting.parameters), fitting.guard)
+    trees, z, weights = Trees(children[kept], lengths[kept], tops[kept]), z[kept], weights[kept]
+    groups = islands(target, trees, weights, fitting)
+    shares = np.array([weights[group].sum() for group in groups])
+    laws = tuple(fit_law(target, trees.take(group), weights[group], fitting) for group in groups)
+    shares = (1.0 - fitting.alike) * shares + fitting.alike / len(groups)
+    parameters = parameter_law.fit(target, z, weights, fitting.parameters)
+    return Proposal(target, laws, np.log(shares / shares.sum()), parameters, fitting.guard)

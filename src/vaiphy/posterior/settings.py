@@ -25,9 +25,9 @@ class Settings:
 
     Learning: `kinds` of starts, dealt out to the replicates in turn; `learn_particles`, but from the prior `first_particles` and
     more from some temperatures on (`growth`), since trees mix well where it is hot and every island of trees needs particles of
-    its own later: from the temperature `apart` on none is resampled; `learn_size`, the conditional effective size by which
-    ladders are found (coarsely: only a proposal is wanted); rounds of bridging and refitting end when a round no longer needs
-    fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
+    its own later: in first rounds none is resampled from the temperature `apart` on; `learn_size`, the conditional effective size
+    by which ladders are found (coarsely: only a proposal is wanted); rounds of bridging and refitting end when a round no longer
+    needs fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
 
     All these particles, and those of pilots, are multiplied by up to `most_effort` where trees are cheap to move (`tuned_to`).
 
@@ -46,7 +46,7 @@ class Settings:
     max_deviation: float = 0.01
     max_split_error: float = 0.01
     oversampling: int = 25
-    kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "prior")
+    kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "bootstrap")
     first_particles: int = 16
     growth: tuple[tuple[float, int], ...] = ((0.05, 32), (0.2, 64))
     apart: float = 0.4

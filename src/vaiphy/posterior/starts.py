@@ -1,6 +1,6 @@
 """Where learning starts: the prior, the BIONJ trees of resampled sites, or trees that are given (another model's posterior)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,14 +56,14 @@ def _fitted(target: Target, children: NDArray[np.int32], lengths: Floats, weight
     prior, lengths = prior_proposal(target), np.maximum(lengths, SHORTEST)
     trees, tops = children.astype(np.int64), np.full(len(children), 2 * target.n_taxa - 3, dtype=np.int64)
     if target.constraint is not None:
-        obey = np.isfinite(prior.log_density_of_trees(trees, lengths, tops)) & ~prior.is_forbidden(trees, tops)
+        obey = np.isfinite(prior.log_laws(trees, lengths, tops)[:, 0]) & ~prior.is_forbidden(trees, tops)
         weights = weights * obey
         if not weights.any():
             return prior
         weights /= weights.sum()
     z = target.draw_parameters(len(children), rng)
     learned = fit(target, trees, lengths, tops, z, weights, WIDELY)
-    return Proposal(target, learned.trees, learned.draws, prior.parameters)
+    return replace(learned, parameters=prior.parameters, guard=0.0)
 
 
 def distances(target: Target, counts: list[Floats] | None = None) -> Floats:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clade_draws, clades
+from vaiphy.kernels import clades
 from vaiphy.kernels.binary import taxon_keys
+from vaiphy.kernels.clade_draws import Draws
+from vaiphy.kernels.clades import Clades
 from vaiphy.posterior.parameter_law import ParameterFitting
 from vaiphy.posterior.split_law import Seen, SplitLaw, SplitSmoothing, placed, split_law
 from vaiphy.target import Target
@@ -28,7 +30,9 @@ class Fitting:
     `splits`: how far splits that were not seen are trusted. `pseudo`: draws' worth of a wide Gamma in each length's shape (in a
     context: of the clade's Gamma). `widening`: factor on the shapes (below one: wider than what was seen). `least_draws`: with
     fewer effective draws a clade or context has no Gamma of its own. `most_shape`: no Gamma is narrower. `guard`: see
-    `proposal.Proposal`. `parameters`: how their own distribution is fitted.
+    `proposal.Proposal`. `most_islands`: so many laws at most; each is fitted to at least `least_island` effective draws, and an
+    island has a law of its own if that raises the log-density of trees left out by `island_gain` on average; `alike`: the part of
+    the probability that all islands share equally. `parameters`: how their own distribution is fitted.
     """
 
     splits: SplitSmoothing = field(default_factory=SplitSmoothing)
@@ -37,7 +41,29 @@ class Fitting:
     least_draws: float = 5.0
     most_shape: float = 300.0
     guard: float = 0.1
+    most_islands: int = 6
+    least_island: float = 8.0
+    island_gain: float = 1.0
+    alike: float = 0.1
     parameters: ParameterFitting = field(default_factory=ParameterFitting)
+
+
+class TreeLaw(NamedTuple):
+    """A distribution of trees and lengths: what densities are looked up in, and what drawing needs besides."""
+
+    clades: Clades
+    draws: Draws
+
+
+class Trees(NamedTuple):
+    """Trees with lengths: children (n, n_taxa-2, 2), lengths (n, 2 n_taxa-2), tops (n,)."""
+
+    children: Ints
+    lengths: Floats
+    tops: Ints
+
+    def take(self, which: NDArray) -> "Trees":
+        return Trees(*(array[which] for array in self))
 
 
 class Gammas(NamedTuple):
@@ -48,10 +74,11 @@ class Gammas(NamedTuple):
     rate: Floats
 
 
-def fit_trees(
-    target: Target, children: Ints, lengths: Floats, tops: Ints, weights: Floats, effective: float, fitting: Fitting
-) -> tuple[clades.Clades, clade_draws.Draws]:
-    """Tables for looking up and for drawing."""
+def fit_law(target: Target, trees: Trees, weights: Floats, fitting: Fitting) -> TreeLaw:
+    """The law fitted to weighted trees."""
+    children, lengths, tops = trees
+    weights = weights / weights.sum()
+    effective = 1.0 / float(np.square(weights).sum())
     n, words, t = target.n_taxa, n_words(target.n_taxa), len(children)
     identities, sets, standing = ((t, 2 * n - 2), np.uint64), ((t, n - 2, words), np.uint64), ((t, 2 * n - 2), np.int64)
     shapes = ((t, n - 2), np.uint64), ((t, n - 2), np.float64), sets, sets, standing, identities, identities
@@ -67,8 +94,8 @@ def fit_trees(
     alone = _gammas(clade, b, w, None, fitting)
     within = _gammas(seen.context[:, 1:].ravel(), b, w, (clade, alone), fitting)
     place_key, place_value, first, last = _places(alone, within, law)
-    tables = clades.Clades(law.key, law.value, place_key, place_value, log_trees(n), numbers, target.rules)
-    return tables, clade_draws.Draws(first, last, law.part, law.cumulative)
+    tables = Clades(law.key, law.value, place_key, place_value, log_trees(n), numbers, target.rules)
+    return TreeLaw(tables, Draws(first, last, law.part, law.cumulative))
 
 
 def _places(alone: Gammas, within: Gammas, law: SplitLaw) -> tuple[NDArray, Floats, Ints, Ints]:
