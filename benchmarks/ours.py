@@ -64,7 +64,7 @@ def posterior(cell: Cell) -> dict[str, Any]:
         if time.perf_counter() - begin > limit:
             if state.drawing is not None and state.drawing.drawn:
                 break
-            if not hurried and any(replicate.rounds for replicate in state.replicates):
+            if not hurried and any(replicate.arrived for replicate in state.replicates):
                 state, hurried = states.hurried(state), True
         state = states.step(state, threads)
         info = progress.describe(state)

@@ -56,9 +56,9 @@ class PosteriorMethod:
             tuple(found.bridges.tolist()), tuple(sqrt(one.variance) for one in state.drawing.drawn),
         )  # fmt: skip
         trace = tuple(
-            Trace(f"replicate {replicate.index + 1}", k + 1, round_.log_evidence)
+            Trace(f"replicate {replicate.index + 1}", k + 1, level)
             for replicate in state.replicates
-            for k, round_ in enumerate(replicate.rounds)
+            for k, level in enumerate(replicate.levels[:, 0].tolist())
         )
         return Outcome(
             {"posterior": estimate}, found.converged, found.reasons, found.sample, elbo=found.bounds["LB-1"], trace=trace,

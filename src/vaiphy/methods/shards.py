@@ -17,6 +17,7 @@ from vaiphy.methods.settings import Settings
 from vaiphy.methods.target import target_for
 from vaiphy.posterior import learning, states
 from vaiphy.posterior.learning import Replicate
+from vaiphy.posterior.progress import learned
 from vaiphy.posterior.states import State
 from vaiphy.target import Target
 from vaiphy.workers.spread import Workers
@@ -44,10 +45,12 @@ class LearningShard(ShardMethod):
         (replicate,) = state.replicates
         replicate = learning.advance(replicate, state.settings, state.seed, threads)
         beta = 0.0 if replicate.bridge is None else replicate.bridge.beta
-        message = f"round {len(replicate.rounds) + (not replicate.ready)}, at {beta:.3f} of the way to the posterior"
-        k = len(replicate.rounds)
-        share = 1.0 if replicate.ready else 0.7 * beta**0.25 if k == 0 else min(0.7 + 0.15 * (k - 1 + beta), 0.95)
-        return replace(state, replicates=(replicate,)), Progress("learn", share, message=message)
+        message = (
+            f"settling, {len(replicate.levels)} sweeps so far"
+            if replicate.arrived
+            else f"at {beta:.3f} of the way to the posterior"
+        )
+        return replace(state, replicates=(replicate,)), Progress("learn", learned(replicate, state.settings), message=message)
 
     def is_done(self, state: Any) -> bool:
         return bool(state.replicates[0].ready)

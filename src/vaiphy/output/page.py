@@ -29,6 +29,7 @@ from vaiphy.trees.tree import Tree
 
 #: Rows of the table of splits, topologies drawn side by side, and taxa up to which these carry names.
 MAX_SPLITS, MAX_TOPOLOGIES, MAX_LABELLED = 250, 6, 80
+EVIDENCE = "log marginal likelihood"
 #: Parameters drawn at once; the densities of more unfold on request.
 MAX_DENSITIES = 24
 
@@ -186,18 +187,16 @@ def _charts(analysis: Analysis) -> list[tuple[str, str]]:
     curves: dict[str, list[tuple[float, float]]] = {}
     for point in analysis.outcome.trace:
         curves.setdefault(point.stage, []).append((point.round, point.value))
-    charts = [
-        (
-            "Bound or estimate of the log marginal likelihood, round by round",
-            svg.line_chart(curves, "round", "log marginal likelihood"),
-        )
-    ]
+    charts = [("Bound or estimate of the log marginal likelihood, round by round", svg.line_chart(curves, "round", EVIDENCE))]
+    if analysis.settings.method == "posterior":
+        title = "Log of likelihood times prior of each replicate's trees (median), sweep by sweep, until they have settled"
+        charts = [(title, svg.line_chart(curves, "sweep", "log posterior"))]
     runs = analysis.estimate.runs
     if runs:
         errors = analysis.estimate.run_errors
         title = "Log marginal likelihood of the single runs"
         title += ", with bars of two standard errors to either side" if errors else ""
-        charts.append((title, svg.estimates(runs, errors, "run", "log marginal likelihood")))
+        charts.append((title, svg.estimates(runs, errors, "run", EVIDENCE)))
     sample = analysis.outcome.sample if analysis.outcome.sample is not None else analysis.outcome.labelled
     if sample is not None:
         relative = np.log10(np.maximum(sample.weights * sample.n_samples, 1e-12))

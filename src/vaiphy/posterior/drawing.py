@@ -53,8 +53,7 @@ class Drawing:
     """
 
     proposal: Proposal
-    from_prior: bool
-    learned: Particles | None
+    learned: Particles
     learned_weights: Floats
     pilots: tuple[int, ...] = ()
     ladder: Ladder | None = None
@@ -101,14 +100,11 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
 def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], settings: Settings) -> Drawing:
     """What follows from a pilot: a proposal fitted to its particles, to be tried with twice as many, or the reported bridges."""
     pilots = (*drawing.pilots, len(pilot.stages))
-    if not drawing.from_prior and _worth_refitting(pilots, pilot.worth, settings):
+    if _worth_refitting(pilots, pilot.worth, settings):
         weights = np.tile(normalised(pilot.log_weights) / len(swept), len(swept))
-        particles = joined(swept)
-        if drawing.learned is not None:
-            # What learning has found stays, so that no island of trees is lost for being rare among the pilot's particles.
-            particles = joined((particles, drawing.learned))
-            kept = settings.kept_share
-            weights = np.concatenate([(1.0 - kept) * weights, kept * drawing.learned_weights])
+        # What learning has found stays, so that no island of trees is lost for being rare among the pilot's particles.
+        particles, kept = joined((*swept, drawing.learned)), settings.kept_share
+        weights = np.concatenate([(1.0 - kept) * weights, kept * drawing.learned_weights])
         target = drawing.proposal.target
         refitted = fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
         return replace(drawing, proposal=refitted, pilots=pilots, bridge=None, swept=())

@@ -1,4 +1,8 @@
-"""One replicate's way to a proposal: bridge to the posterior, refit, bridge again, until the bridge is as short as it gets."""
+"""One replicate's way to trees that a proposal can be fitted to: anneal from where it starts, then settle at the posterior.
+
+Particles are annealed coarsely, past a warm temperature without resampling, and then moved at the posterior itself until they no
+longer get better: so each settles in the island of trees that it came to, and none is lost for being poor on arrival.
+"""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,45 +11,43 @@ from numpy.typing import NDArray
 
 from vaiphy.posterior import bridge
 from vaiphy.posterior.bridge import Bridge, Particles, joined
-from vaiphy.posterior.proposal import Fitting, Proposal, fit
+from vaiphy.posterior.proposal import Proposal, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees, start
+from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import Target
 from vaiphy.weights import normalised, tempered
 from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
-#: Shares of what replicates found: weighed by their evidences; what their first rounds found (the rest: last rounds, equally).
-BY_EVIDENCE, FIRST_ROUNDS = 0.5, 0.2
+#: Share of what replicates found that is weighed by their evidences; the rest is weighed equally.
+BY_EVIDENCE = 0.3
 #: Weights are flattened until this share of the particles counts: small islands of trees would otherwise be lost by chance.
 LINEAGES = 0.3
-
-
-@dataclass(frozen=True)
-class Round:
-    """What a round of learning found: its log evidence with a standard error, stages, and ancestors that survived."""
-
-    log_evidence: float
-    std_error: float
-    n_stages: int
-    n_ancestors: int
+#: Particles are settled when the mean of their median log-posteriors over so many sweeps has risen by less than this share of
+#: their standard deviation. Trees after each of the last so many sweeps are kept.
+WINDOW, RISE = 4, 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Replicate:
-    """A search of its own: the proposal it has, the bridge it is on (None between rounds), and what its rounds found.
+    """A search of its own: the proposal it starts from, the bridge it is on, and its particles after each of the last sweeps.
 
-    `annealed`: particles that the first round ended with, and their weights, before anything was fitted to them.
+    `levels`: median and standard deviation of the particles' log-posteriors after each sweep.
     """
 
     index: int
     kind: str
     proposal: Proposal
     bridge: Bridge | None = None
-    annealed: Particles | None = None
-    annealed_weights: Floats = field(default_factory=lambda: np.zeros(0))
-    rounds: tuple[Round, ...] = ()
+    settled: tuple[Particles, ...] = ()
+    levels: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     ready: bool = False
+
+    @property
+    def arrived(self) -> bool:
+        """Whether its particles are at the posterior, settled or not."""
+        return self.bridge is not None and self.bridge.done
 
 
 def begin(target: Target, settings: Settings, seed: int, index: int, given: GivenTrees | None = None) -> Replicate:
@@ -54,39 +56,32 @@ def begin(target: Target, settings: Settings, seed: int, index: int, given: Give
 
 
 def advance(replicate: Replicate, settings: Settings, seed: int, threads: Workers) -> Replicate:
-    """One step: particles drawn, one temperature further, or the end of a round."""
-    now = replicate.bridge
-    k = len(replicate.rounds)
+    """One step: particles drawn, one temperature further, or one sweep more."""
+    now, proposal, is_prior = replicate.bridge, replicate.proposal, replicate.kind == "prior"
     if now is None:
-        # Picking the best of many draws from the prior would only narrow the search.
-        oversampling = settings.oversampling if k else 1
-        key = (seed, 1, replicate.index, k)
-        n = settings.first_particles if k == 0 and replicate.kind == "prior" else settings.learn_particles
-        return replace(replicate, bridge=bridge.initialise(replicate.proposal, n, key, oversampling, threads=threads))
+        n = settings.first_particles if is_prior else settings.learn_particles
+        # Picking the best of many draws would only narrow the search.
+        return replace(replicate, bridge=bridge.initialise(proposal, n, (seed, 1, replicate.index), 1, threads=threads))
     if not now.done:
-        size, moves = (settings.refine_size, settings.moves) if k else (settings.learn_size, settings.learn_moves)
-        growth = settings.growth if k == 0 and replicate.kind == "prior" else ()
-        apart = settings.apart if k == 0 else 2.0
-        return replace(replicate, bridge=bridge.step(now, replicate.proposal, moves, size, threads, growth, apart))
-    if k == 0:
-        replicate = replace(replicate, annealed=now.particles, annealed_weights=tempered(now.log_weights, LINEAGES * now.size))
-    rounds = (*replicate.rounds, Round(now.estimate, now.std_error, len(now.stages), now.n_ancestors))
-    if enough(rounds, settings):
-        return replace(replicate, rounds=rounds, ready=True)
-    proposal = refitted((replicate,), replicate.proposal.target, settings.fitting)
-    return replace(replicate, proposal=proposal, bridge=None, rounds=rounds)
+        growth = settings.growth if is_prior else ()
+        step = bridge.step(now, proposal, settings.learn_moves, settings.learn_size, threads, growth, settings.apart)
+        return replace(replicate, bridge=step)
+    last = replicate.settled[-1] if replicate.settled else now.particles
+    swept = bridge.swept(proposal, last, settings.learn_moves, now.walks[-1], (*now.seed, 3, len(replicate.levels)), threads)
+    log_posterior = bridge.log_posterior(proposal, swept)
+    levels = np.concatenate([replicate.levels, [[np.median(log_posterior), np.std(log_posterior)]]])
+    kept = (*replicate.settled, swept)[-WINDOW:]
+    return replace(replicate, settled=kept, levels=levels, ready=is_settled(levels, settings.most_settling))
 
 
-def enough(rounds: tuple[Round, ...], settings: Settings) -> bool:
-    """Whether another round would hardly be shorter. The first refitted round is compared with none: its ladder is finer."""
-    if len(rounds) < settings.min_rounds:
-        return False
-    if len(rounds) >= settings.max_rounds:
+def is_settled(levels: Floats, most: int) -> bool:
+    """Whether more sweeps would hardly make the particles better."""
+    if len(levels) >= most:
         return True
-    last = rounds[-1]
-    return last.n_ancestors >= settings.learn_particles // 4 or (
-        len(rounds) > 2 and last.n_stages >= settings.shorter * rounds[-2].n_stages
-    )
+    if len(levels) < 2 * WINDOW:
+        return False
+    earlier, later = levels[-2 * WINDOW : -WINDOW, 0].mean(), levels[-WINDOW:, 0].mean()
+    return bool(later - earlier < RISE * levels[-1, 1])
 
 
 def refitted(replicates: tuple[Replicate, ...], target: Target, fitting: Fitting) -> Proposal:
@@ -96,17 +91,16 @@ def refitted(replicates: tuple[Replicate, ...], target: Target, fitting: Fitting
 
 
 def found(replicates: tuple[Replicate, ...]) -> tuple[Particles, Floats]:
-    """Particles of all finished bridges, weighed partly by the evidence of their replicate and partly equally, and those that
-    first rounds ended with.
+    """Particles of all replicates that have arrived, weighed partly by the evidence of their replicate and partly equally.
 
     By evidence alone the best replicate would silence the others, and with them islands of trees that only they have found: a
-    small bridge from a poor proposal may be several log units low. A proposal in turn may silence what first rounds had found.
+    small bridge from a poor proposal may be many log units low.
     """
-    done = [r for r in replicates if r.bridge is not None and r.bridge.done]
-    bridges = [r.bridge for r in done if r.bridge is not None]
-    first = [r for r in done if r.annealed is not None and r.rounds]
-    early = FIRST_ROUNDS if first else 0.0
-    share = BY_EVIDENCE * normalised(np.array([b.estimate for b in bridges])) + (1.0 - BY_EVIDENCE - early) / len(done)
-    weights = [s * tempered(b.log_weights, LINEAGES * b.size) for s, b in zip(share, bridges)]
-    weights += [early / len(first) * r.annealed_weights for r in first]
-    return joined([b.particles for b in bridges] + [r.annealed for r in first if r.annealed is not None]), np.concatenate(weights)
+    arrived = [(r, r.bridge) for r in replicates if r.bridge is not None and r.bridge.done]
+    share = BY_EVIDENCE * normalised(np.array([b.estimate for _, b in arrived])) + (1.0 - BY_EVIDENCE) / len(arrived)
+    particles, weights = [], []
+    for part, (replicate, own) in zip(share, arrived):
+        trees = replicate.settled or (own.particles,)
+        particles += trees
+        weights += [part / len(trees) * tempered(own.log_weights, LINEAGES * own.size)] * len(trees)
+    return joined(particles), np.concatenate(weights)

@@ -6,6 +6,8 @@ import numpy as np
 
 from vaiphy.posterior import drawing as drawings
 from vaiphy.posterior.agreement import split_deviation, split_error
+from vaiphy.posterior.learning import Replicate
+from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.states import State
 
 #: Share of the whole that learning is reckoned to take.
@@ -61,15 +63,19 @@ def describe(state: State) -> Info:
 
 
 def _learning(state: State) -> Info:
-    """Each replicate is reckoned to need as many rounds as it must make at least, the first counting for most of the work."""
-    shares = []
-    for replicate in state.replicates:
-        beta = 0.0 if replicate.bridge is None else replicate.bridge.beta**0.25
-        k = len(replicate.rounds)
-        shares.append(1.0 if replicate.ready else 0.7 * beta if k == 0 else min(0.7 + 0.15 * (k - 1 + beta), 0.95))
-    rounds = min(len(r.rounds) for r in state.replicates) + 1
-    cold = [r.bridge.beta for r in state.replicates if r.bridge is not None and not r.ready]
-    message = f"round {rounds} of learning"
+    shares = [learned(replicate, state.settings) for replicate in state.replicates]
+    cold = [r.bridge.beta for r in state.replicates if r.bridge is not None and not r.arrived]
+    settling = [len(r.levels) for r in state.replicates if r.arrived and not r.ready]
+    message = "searching for trees"
     if cold:
         message += f", slowest replicate at {min(cold):.3f} of the way to the posterior"
+    elif settling:
+        message += f", {len(settling)} of {len(shares)} replicates settling, {max(settling)} sweeps so far"
     return Info("learn", LEARNING * float(np.mean(shares)), float("nan"), float("nan"), message)
+
+
+def learned(replicate: Replicate, settings: Settings) -> float:
+    """About what share of a replicate's work is done."""
+    if replicate.ready or replicate.bridge is None:
+        return float(replicate.ready)
+    return 0.7 * replicate.bridge.beta**0.25 + 0.3 * min(len(replicate.levels) / settings.most_settling, 0.9)

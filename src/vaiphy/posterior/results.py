@@ -62,7 +62,7 @@ def result(state: State) -> Result:
         "ancestors": [float(one.n_ancestors) for one in drawing.drawn],
         "particles": [float(len(one.log_weights)) for one in drawing.drawn],
         "accepted": np.mean([one.accepted for one in drawing.drawn], axis=0).tolist(),
-        "learning": [r.log_evidence for replicate in state.replicates for r in replicate.rounds],
+        "learning": [r.bridge.estimate for r in state.replicates if r.bridge is not None and r.arrived],
     }
     return Result(
         log_evidence,
@@ -136,14 +136,14 @@ def objections(state: State, drawing: Drawing) -> list[str]:
     if fewest < FEW_ANCESTORS:
         found.append(f"all particles of one run descend from {fewest} draws: more particles (--particles) are needed")
     for replicate in state.replicates:
-        if not replicate.rounds:
+        own = replicate.bridge
+        if own is None or not own.done:
             continue
-        best = max(replicate.rounds, key=lambda r: r.log_evidence)
-        excess = best.log_evidence - log_evidence
-        if excess > APART * np.hypot(best.std_error, error) and excess > 0.5:
+        excess = own.estimate - log_evidence
+        if excess > APART * np.hypot(own.std_error, error) and excess > 0.5:
             found.append(
                 f"replicate {replicate.index + 1} (from {_start_words(replicate.kind)}) found a log marginal likelihood of "
-                f"{best.log_evidence:.2f}, which the final sample misses: more replicates or particles are needed"
+                f"{own.estimate:.2f}, which the final sample misses: more replicates or particles are needed"
             )
     seen = drawings.agreement(drawing)
     deviation, split = split_deviation(seen), split_error(seen)

@@ -25,9 +25,9 @@ class Settings:
 
     Learning: `kinds` of starts, dealt out to the replicates in turn; `learn_particles`, but from the prior `first_particles` and
     more from some temperatures on (`growth`), since trees mix well where it is hot and every island of trees needs particles of
-    its own later: in first rounds none is resampled from the temperature `apart` on; `learn_size`, the conditional effective size
-    by which ladders are found (coarsely: only a proposal is wanted); rounds of bridging and refitting end when a round no longer
-    needs fewer than `shorter` times the stages of the one before, after at most `max_rounds`.
+    its own later: none is resampled from the temperature `apart` on; `learn_size`, the conditional effective size by which ladders
+    are found (coarsely: only a proposal is wanted); `learn_moves` at each temperature, and at the posterior until the particles
+    have settled, `most_settling` times at most.
 
     All these particles, and those of pilots, are multiplied by up to `most_effort` where trees are cheap to move (`tuned_to`).
 
@@ -53,10 +53,7 @@ class Settings:
     learn_particles: int = 32
     learn_size: float = 0.5
     learn_moves: Moves = field(default_factory=lambda: Moves(regrafts=2))
-    refine_size: float = 0.7
-    min_rounds: int = 2
-    max_rounds: int = 6
-    shorter: float = 0.8
+    most_settling: int = 48
     most_effort: int = 8
     pilot_particles: int = 128
     most_pilot_particles: int = 512
@@ -65,6 +62,7 @@ class Settings:
     kept_share: float = 0.15
     poor_worth: float = 0.2
     short: int = 5
+    shorter: float = 0.8
     max_refits: int = 3
     min_particles: int = 192
     max_particles: int = 2048

@@ -10,7 +10,6 @@ was saved between steps and restored goes on to the same numbers, to the last bi
 
 from dataclasses import dataclass, replace
 
-import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.posterior import drawing as drawings
@@ -18,14 +17,10 @@ from vaiphy.posterior import learning, saving
 from vaiphy.posterior.agreement import split_deviation, split_error
 from vaiphy.posterior.drawing import Drawing
 from vaiphy.posterior.learning import Replicate
-from vaiphy.posterior.proposal import prior_proposal
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees
 from vaiphy.target import Target
 from vaiphy.workers.spread import Workers, each
-
-#: First rounds from the prior must find this much more (log units) than later ones for the prior to be kept as proposal.
-MARGIN = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,22 +64,16 @@ def hurried(state: State) -> State:
     """The state with learning ended here, for a run whose time is up: drawing starts from the replicates that are furthest."""
     if state.drawing is not None:
         return state
-    usable = tuple(r for r in state.replicates if r.rounds or (r.bridge is not None and r.bridge.done))
+    usable = tuple(r for r in state.replicates if r.arrived)
     if not usable:
         raise ValueError("no replicate has reached the posterior yet")
     return begin_drawing(state, usable)
 
 
 def begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
-    """Freeze a proposal: the pooled one, or the prior where bridges from it find more than those from what was learned."""
-    if _prior_is_better(replicates):
-        return replace(state, drawing=Drawing(prior_proposal(state.target), True, None, np.zeros(0)))
-    finished = tuple(r for r in replicates if r.bridge is not None and r.bridge.done)
-    if not finished:  # all are between two rounds: the one that found most
-        best = max(replicates, key=lambda r: r.rounds[-1].log_evidence)
-        return replace(state, drawing=Drawing(best.proposal, False, None, np.zeros(0)))
-    proposal = learning.refitted(finished, state.target, state.settings.fitting)
-    return replace(state, drawing=Drawing(proposal, False, *learning.found(finished)))
+    """Fit a proposal to what the replicates have found."""
+    proposal = learning.refitted(replicates, state.target, state.settings.fitting)
+    return replace(state, drawing=Drawing(proposal, *learning.found(replicates)))
 
 
 def to_arrays(state: State) -> dict[str, NDArray]:
@@ -96,17 +85,6 @@ def from_arrays(arrays: dict[str, NDArray], target: Target, settings: Settings) 
     """The state that `to_arrays` described."""
     state: State = saving.from_arrays(State, arrays, {Target: target, Settings: settings})
     return state
-
-
-def _prior_is_better(replicates: tuple[Replicate, ...]) -> bool:
-    """Whether first rounds from the prior found more evidence than refitted ones.
-
-    Proposals blend islands of trees: a region of very many poor trees (an "entropic island") may hold most of the probability,
-    is found from the prior, and is lost when a proposal is fitted. Estimates that miss something are low.
-    """
-    first = [r.rounds[0].log_evidence for r in replicates if r.kind == "prior" and len(r.rounds) > 1]
-    later = [max(round_.log_evidence for round_ in r.rounds[1:]) for r in replicates if len(r.rounds) > 1]
-    return bool(first) and float(np.median(first)) > float(np.median(later)) + MARGIN
 
 
 def _enough(drawing: Drawing, settings: Settings) -> bool:
