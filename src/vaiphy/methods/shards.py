@@ -44,12 +44,9 @@ class LearningShard(ShardMethod):
     def step(self, state: Any, threads: Workers) -> tuple[Any, Progress]:
         (replicate,) = state.replicates
         replicate = learning.advance(replicate, state.settings, state.seed, threads)
-        beta = 0.0 if replicate.bridge is None else replicate.bridge.beta
-        message = (
-            f"settling, {len(replicate.levels)} sweeps so far"
-            if replicate.arrived
-            else f"at {beta:.3f} of the way to the posterior"
-        )
+        message = f"at {0.0 if replicate.bridge is None else replicate.bridge.beta:.3f} of the way to the posterior"
+        if replicate.arrived:
+            message = f"settling, {len(replicate.levels)} sweeps so far"
         return replace(state, replicates=(replicate,)), Progress("learn", learned(replicate, state.settings), message=message)
 
     def is_done(self, state: Any) -> bool:

@@ -25,9 +25,9 @@ class Settings:
 
     Learning: `kinds` of starts, dealt out to the replicates in turn; `learn_particles`, but from the prior `first_particles` and
     more from some temperatures on (`growth`), since trees mix well where it is hot and every island of trees needs particles of
-    its own later: none is resampled from the temperature `apart` on; `learn_size`, the conditional effective size by which ladders
-    are found (coarsely: only a proposal is wanted); `learn_moves` at each temperature, and at the posterior until the particles
-    have settled, `most_settling` times at most.
+    its own later: none is resampled from the temperature `apart` on; `learn_size`, the conditional effective size by which
+    ladders are found (coarsely: only a proposal is wanted); `learn_moves` at each temperature, and at the posterior until the
+    particles have settled, `most_settling` times at most.
 
     All these particles, and those of pilots, are multiplied by up to `most_effort` where trees are cheap to move (`tuned_to`).
 
