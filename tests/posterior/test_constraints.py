@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from reference.bridges import evaluated, moved, topology_of
+from reference.bridges import log_density, moved, one_law, topology_of, with_tables
 from reference.exact import tree_evidence, unrooted_topologies
 from reference.topologies import all_children, names
 from scipy.special import gammaln
@@ -14,12 +14,10 @@ from scipy.stats import chisquare
 from vaiphy.alignment import SitePatterns
 from vaiphy.models.priors import length_prior
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Moves
+from vaiphy.posterior.bridge import Moves, evaluated
 from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.proposal import fit, prior_proposal
-from vaiphy.posterior.split_law import SplitSmoothing
 from vaiphy.posterior.starts import start
-from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import target_of
 from vaiphy.trees.constraints import constrained
 
@@ -85,7 +83,13 @@ def fitted(target):
     z = target.draw_parameters(50, rng)
     top = np.full(50, 2 * n - 3)
     return fit(
-        target, children[which], lengths, top, z, rng.dirichlet(np.ones(50)), Fitting(SplitSmoothing(floor=0.3, novelty=0.5))
+        target,
+        children[which],
+        lengths,
+        top,
+        z,
+        rng.dirichlet(np.ones(50)),
+        one_law(floor=0.3, novelty=0.5),
     )
 
 
@@ -102,10 +106,10 @@ def log_topology(proposal):
     target = proposal.target
     children, _ = trees_of(target.n_taxa)
     n, m = target.n_taxa, len(children)
-    plain = replace(proposal, trees=proposal.trees._replace(place_value=proposal.trees.place_value * [0.0, 0.0, 1.0, 0.0]))
+    plain = with_tables(proposal, place_value=proposal.laws[0].clades.place_value * [0.0, 0.0, 1.0, 0.0])
     lengths = np.full((m, 2 * n - 2), 0.1)
-    found = plain.log_density_of_trees(children, lengths, np.full(m, 2 * n - 3))
-    shape, rate = proposal.trees.numbers[[0, 3]], proposal.trees.numbers[[1, 4]]
+    found = log_density(plain, children, lengths, np.full(m, 2 * n - 3))
+    shape, rate = proposal.laws[0].clades.numbers[[0, 3]], proposal.laws[0].clades.numbers[[1, 4]]
     each = shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(0.1) - rate * 0.1
     return found - (n - 3) * each[0] - n * each[1]
 
@@ -148,7 +152,7 @@ def test_draws_have_that_density(case, learn):
 def log_pi(proposal, particles, beta):
     target = proposal.target
     prior = target.log_length_prior(particles.lengths, particles.tops) + target.log_parameter_prior(particles.z)
-    return (1 - beta) * particles.log_proposal + beta * (particles.log_likelihood + prior + target.log_topology_prior)
+    return (1 - beta) * particles.log_laws[:, 0] + beta * (particles.log_likelihood + prior + target.log_topology_prior)
 
 
 def statistics(particles, target):
@@ -161,7 +165,7 @@ def statistics(particles, target):
     inner = total - outer.sum(axis=1)
     logs = np.log(np.column_stack([outer, inner, total]))
     return np.column_stack(
-        [shape, outer, inner, total, logs, shape * inner[:, None], particles.log_likelihood, particles.log_proposal]
+        [shape, outer, inner, total, logs, shape * inner[:, None], particles.log_likelihood, particles.log_laws[:, 0]]
     )
 
 
@@ -179,7 +183,7 @@ def test_moves_leave_the_target_invariant(case, beta):
     draws = source.sample(n, [4])
     before = evaluated(proposal, *draws)
     allowed = ~proposal.is_forbidden(before.children, before.tops)
-    log_weights = log_pi(proposal, before, beta) - source.log_density_of_trees(*draws[:3])
+    log_weights = log_pi(proposal, before, beta) - log_density(source, *draws[:3])
     before = before.take(np.flatnonzero(allowed))
     weights = np.exp(log_weights[allowed] - log_weights[allowed].max())
     weights /= weights.mean()
@@ -188,9 +192,9 @@ def test_moves_leave_the_target_invariant(case, beta):
     old, new = (which_trees(target, p.children, p.tops) for p in (before, after))
     assert obeying(target.constraint)[new].all()
     assert (old != new).mean() > 0.05
-    assert np.isfinite(after.log_proposal).all()
+    assert np.isfinite(after.log_laws[:, 0]).all()
     again = evaluated(proposal, after.children, after.lengths, after.tops, after.z)
-    assert after.log_proposal == pytest.approx(again.log_proposal, abs=1e-9)
+    assert after.log_laws[:, 0] == pytest.approx(again.log_laws[:, 0], abs=1e-9)
     change = weights[:, None] * (statistics(after, target) - statistics(before, target))
     change = change[:, (change != 0).sum(axis=0) > 100]
     error = change.std(axis=0) / np.sqrt(len(change))
@@ -208,7 +212,7 @@ def near_the_prior(target):
     start_from = prior_proposal(target)
     draws = start_from.sample(300, [8])
     weights = rng.dirichlet(np.ones(300)) * ~start_from.is_forbidden(draws[0], draws[2])
-    return fit(target, *draws, weights / weights.sum(), Fitting(SplitSmoothing(floor=0.2), widening=0.7))
+    return fit(target, *draws, weights / weights.sum(), one_law(floor=0.2, widening=0.7))
 
 
 @pytest.mark.parametrize("case", ["nested", "triple", "some taxa", "neither", "both"])

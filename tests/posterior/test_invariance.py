@@ -10,19 +10,17 @@ from functools import cache
 
 import numpy as np
 import pytest
-from reference.bridges import evaluated, moved, rich_in_contexts, topology_of
+from reference.bridges import log_density, moved, one_law, rich_in_contexts, topology_of
 from reference.exact import tree_evidence, unrooted_topologies
 from reference.topologies import all_children, names
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.models.priors import length_prior
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Moves
+from vaiphy.posterior.bridge import Moves, evaluated
 from vaiphy.posterior.parameter_law import ParameterFitting
 from vaiphy.posterior.parameters import walk_of, walked
 from vaiphy.posterior.proposal import fit, prior_proposal
-from vaiphy.posterior.split_law import SplitSmoothing
-from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import target_of
 
 TREES = all_children(5).astype(np.int64)
@@ -50,7 +48,7 @@ def fitted(of):
     lengths = rng.gamma(rng.uniform(1.0, 3.0, size=8), 0.05, size=(60, 8))
     z = 0.5 * of.draw_parameters(60, rng)
     weights = rng.dirichlet(np.ones(60))
-    return fit(of, TREES[which], lengths, np.full(60, 7), z, weights, Fitting(SplitSmoothing(floor=0.2), parameters=WIDE))
+    return fit(of, TREES[which], lengths, np.full(60, 7), z, weights, one_law(floor=0.2, parameters=WIDE))
 
 
 @cache
@@ -69,7 +67,7 @@ def wide(model, prior):
         p.tops,
         p.z,
         np.full(400, 1 / 400),
-        Fitting(SplitSmoothing(floor=0.2), widening=0.6, parameters=WIDE),
+        one_law(floor=0.2, widening=0.6, parameters=WIDE),
     )
 
 
@@ -78,7 +76,7 @@ def weighted(proposal, beta, n, seed):
     of = proposal.target
     if beta < 1.0:
         particles = evaluated(proposal, *proposal.sample(n, [seed]))
-        log_r = particles.log_proposal
+        log_r = particles.log_laws[:, 0]
     else:
         rng = np.random.default_rng(seed)
         draws = wide(of.parts[0].model.name, str(of.length_prior)).sample(n, [seed, 1])
@@ -86,7 +84,7 @@ def weighted(proposal, beta, n, seed):
         chosen = rng.random(n) < 0.3
         particles = evaluated(proposal, *(np.where(chosen.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(prior, draws)))
         log_r = np.logaddexp(np.log(0.3) + log_prior(particles, of), np.log(0.7) + log_wide(particles, of))
-    log_pi = (1 - beta) * particles.log_proposal + beta * (particles.log_likelihood + log_prior(particles, of))
+    log_pi = (1 - beta) * particles.log_laws[:, 0] + beta * (particles.log_likelihood + log_prior(particles, of))
     weights = np.exp(log_pi - log_r - (log_pi - log_r).max())
     weights /= weights.mean()
     assert 1 / np.mean(weights**2) > 0.04, "too few of the draws count for a test"
@@ -100,7 +98,7 @@ def log_prior(particles, of):
 
 def log_wide(particles, of):
     q = wide(of.parts[0].model.name, str(of.length_prior))
-    return q.log_density_of_trees(particles.children, particles.lengths, particles.tops) + q.parameters.log_density(particles.z)
+    return log_density(q, particles.children, particles.lengths, particles.tops) + q.parameters.log_density(particles.z)
 
 
 def topologies(particles):
@@ -134,7 +132,7 @@ def statistics(particles):
         shape * inner[:, None],
         likelihood,
     ]
-    return np.column_stack([*columns, particles.log_proposal, particles.z, particles.z**2])
+    return np.column_stack([*columns, particles.log_laws[:, 0], particles.z, particles.z**2])
 
 
 def deviations(before, after, weights):
@@ -170,7 +168,7 @@ def context_statistics(before, after, weights, slow):
     for particles, table in zip((before, after), tables):
         length = particles.lengths[:, 1:].sum(axis=1)
         present = np.array([[item in row for item in common] for row in table], dtype=float)
-        numbers = [length, np.log(length), np.log(particles.lengths[:, 1:]).sum(axis=1), particles.log_proposal]
+        numbers = [length, np.log(length), np.log(particles.lengths[:, 1:]).sum(axis=1), particles.log_laws[:, 0]]
         out.append(np.column_stack([present, present * length[:, None], *numbers, particles.log_likelihood]))
     return *out, len(common)
 
@@ -183,7 +181,7 @@ def test_moves_between_contexts(kind, beta):
     n = 5_000
     before = evaluated(proposal, *proposal.sample(n, [5]))
     log_prior = proposal.target.log_length_prior(before.lengths, before.tops) + proposal.target.log_topology_prior
-    gain = beta * (before.log_likelihood + log_prior - before.log_proposal)
+    gain = beta * (before.log_likelihood + log_prior - before.log_laws[:, 0])
     weights = np.exp(gain - gain.max())
     weights /= weights.mean()
     assert 1 / np.mean(weights**2) > 0.04
@@ -217,7 +215,7 @@ def test_moves_of_parameters(beta):
     assert (after.lengths[:, 1:] != before.lengths[:, 1:]).any(axis=1).mean() > 0.3
     again = evaluated(proposal, after.children, after.lengths, after.tops, after.z)
     assert after.log_likelihood == pytest.approx(again.log_likelihood, abs=1e-9)
-    assert after.log_proposal == pytest.approx(again.log_proposal, abs=1e-9)
+    assert after.log_laws[:, 0] == pytest.approx(again.log_laws[:, 0], abs=1e-9)
     assert np.abs(deviations(before, after, weights)).max() < 4.5
 
 

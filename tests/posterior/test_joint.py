@@ -7,7 +7,7 @@ from bisect import bisect
 
 import numpy as np
 import pytest
-from reference.bridges import evaluated, topology_of
+from reference.bridges import topology_of
 from reference.slow_models import slow_model
 from reference.topologies import all_children, names
 
@@ -15,7 +15,7 @@ from vaiphy.models.alphabets import DNA
 from vaiphy.models.priors import length_prior
 from vaiphy.models.substitution import model_of
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Moves
+from vaiphy.posterior.bridge import Moves, evaluated
 from vaiphy.posterior.parameters import Walk, walked
 from vaiphy.posterior.proposal import prior_proposal
 from vaiphy.target import Part, Target
@@ -70,7 +70,7 @@ def test_the_prior_comes_out_again(model, prior, n):
         end = start
         for i in range(3):
             end, _ = walked(proposal, end, 1.0, walk, 3, (k, i), 1)
-            end, _ = bridge._moved(proposal, end, 1.0, Moves(regrafts=2), (k, i), 1, 1)
+            end, _ = bridge.moved(proposal, end, 1.0, Moves(regrafts=2), (k, i), 1)
         before.append(summaries(start)[0])
         after.append(summaries(end)[0])
     change = np.array(after) - np.array(before)

@@ -7,12 +7,11 @@ import pytest
 from reference.bridges import topology_of
 from reference.exact import tree_evidence, unrooted_topologies
 from reference.shapes import random_patterns
-from reference.topologies import all_children, names
+from reference.topologies import names
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.posterior import progress, states
-from vaiphy.posterior.learning import Replicate, Round
-from vaiphy.posterior.proposal import prior_proposal
+from vaiphy.posterior.learning import is_settled
 from vaiphy.posterior.results import result
 from vaiphy.posterior.settings import Settings
 from vaiphy.target import target_of
@@ -20,7 +19,7 @@ from vaiphy.target import target_of
 CODES = np.array([[1, 1, 2, 8], [1, 2, 2, 1], [4, 2, 1, 1], [4, 1, 15, 1], [1, 2, 8, 5]], dtype=np.uint8)
 SETTINGS = Settings(
     replicates=2, accuracy=0.04, min_effective=100, max_deviation=0.05, max_split_error=0.1,
-    oversampling=5, learn_particles=48, max_rounds=2,
+    oversampling=5, learn_particles=48, most_settling=8,
     pilot_particles=48, min_particles=64, max_particles=256, sweep_share=0.25,
 )  # fmt: skip
 
@@ -141,18 +140,18 @@ def test_what_speaks_against_a_result():
     assert "above the 0.0001 asked for, after 2 runs" in late.reasons[0]
     assert any("split frequencies" in reason for reason in late.reasons)
     # A search that found much more than the final sample must be heard.
-    rich = replace(state.replicates[1], rounds=(Round(late.log_evidence + 5, 0.1, 3, 40),))
+    own = state.replicates[1].bridge
+    rich = replace(state.replicates[1], bridge=replace(own, log_evidence=own.log_evidence + late.log_evidence + 5 - own.estimate))
     missing = result(replace(state, replicates=(state.replicates[0], rich)))
     assert any("replicate 2 (from" in reason and "misses" in reason for reason in missing.reasons)
 
 
 def test_a_run_whose_time_is_up_draws_from_what_it_has():
     state = states.initialise(small_target(), SETTINGS, 3)
-    while not any(replicate.rounds for replicate in state.replicates):
+    while not any(replicate.arrived for replicate in state.replicates):
         state = states.step(state)
     hurried = states.hurried(state)
     assert hurried.drawing is not None
-    assert not hurried.drawing.from_prior
     assert state.drawing is None
     assert states.hurried(hurried) is hurried
     found = result(run(hurried))
@@ -160,26 +159,11 @@ def test_a_run_whose_time_is_up_draws_from_what_it_has():
     assert abs(found.log_evidence - exact) < 4 * found.std_error
 
 
-def with_rounds(target, kind, *log_evidences):
-    rounds = tuple(Round(value, 0.1, 5, 10) for value in log_evidences)
-    return Replicate(0, kind, prior_proposal(target), rounds=rounds)
-
-
-def test_the_prior_is_kept_where_refitting_loses_something():
-    target = small_target()
-    better = states._prior_is_better
-    falling, rising = with_rounds(target, "prior", -10.0, -14.0, -13.0), with_rounds(target, "prior", -20.0, -14.0)
-    assert better((falling,))
-    assert better((falling, falling, rising))
-    assert not better((falling, rising, rising))
-    # The best of the later rounds counts; bootstrap starts and single rounds say nothing about the prior.
-    assert not better((with_rounds(target, "prior", -10.0, -14.0, -9.0),))
-    assert not better((with_rounds(target, "bootstrap", -10.0, -14.0),))
-    assert not better((with_rounds(target, "prior", -10.0),))
-    state = states.initialise(target, SETTINGS, 1)
-    kept = states.begin_drawing(state, (falling,))
-    assert kept.drawing.from_prior
-    trees = all_children(5).astype(np.int64)
-    lengths, tops = target.length_prior.draw(5, 15, np.random.default_rng(1)), np.full(15, 7)
-    expected = target.log_length_prior(lengths, tops) + target.log_topology_prior
-    assert kept.drawing.proposal.log_density_of_trees(trees, lengths, tops) == pytest.approx(expected, abs=1e-9)
+def test_particles_settle_until_they_no_longer_get_better():
+    """Levels: medians of log-posteriors, and their standard deviations, sweep by sweep."""
+    rising = np.column_stack([np.arange(30.0), np.full(30, 5.0)])
+    risen = np.column_stack([np.minimum(np.arange(30.0), 10.0), np.full(30, 5.0)])
+    assert not is_settled(rising, 48)
+    assert is_settled(rising, 30)
+    assert next(k for k in range(1, 31) if is_settled(risen[:k], 48)) == 17
+    assert not is_settled(risen[-7:], 48)

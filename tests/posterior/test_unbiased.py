@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from reference.bridges import joint_evidence, quartet_evidence
+from reference.bridges import joint_evidence, one_law, quartet_evidence
 from reference.exact import log_evidence, unrooted_topologies
 from reference.topologies import all_children, names
 from scipy.stats import qmc
@@ -21,8 +21,6 @@ from vaiphy.posterior.bridge import Moves
 from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.parameters import walk_of
 from vaiphy.posterior.proposal import fit, prior_proposal
-from vaiphy.posterior.split_law import SplitSmoothing
-from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import Part, Target, target_of
 
 CODES = np.array([[1, 1, 2, 8], [1, 2, 2, 1], [4, 2, 1, 1], [4, 1, 15, 1], [1, 2, 8, 5]], dtype=np.uint8)
@@ -41,7 +39,13 @@ def learned(target, moves, seed=1, oversampling=1):
     p, log_weights = first.particles, first.log_weights
     weights = np.exp(log_weights - log_weights.max())
     proposal = fit(
-        target, p.children, p.lengths, p.tops, p.z, weights / weights.sum(), Fitting(SplitSmoothing(floor=0.05), widening=0.7)
+        target,
+        p.children,
+        p.lengths,
+        p.tops,
+        p.z,
+        weights / weights.sum(),
+        one_law(floor=0.05, widening=0.7),
     )
     return proposal, finished(proposal, 200 // oversampling, (seed, 2), moves, oversampling=oversampling).found
 
@@ -241,7 +245,13 @@ def test_no_data_is_evidence_one(model, prior):
     lengths = np.abs(target.length_prior.draw(5, n, rng)) * rng.uniform(0.5, 1.5, size=8)
     z = 0.7 * target.draw_parameters(n, rng)
     proposal = fit(
-        target, trees, lengths, np.full(n, 7), z, rng.dirichlet(np.ones(n)), Fitting(SplitSmoothing(floor=0.2), widening=0.5)
+        target,
+        trees,
+        lengths,
+        np.full(n, 7),
+        z,
+        rng.dirichlet(np.ones(n)),
+        one_law(floor=0.2, widening=0.5),
     )
     moves = Moves()
     ladder = finished(proposal, 200, (1,), moves, conditional_size=0.7).found

@@ -5,6 +5,7 @@ of (rate of the site's category) Q. A branch b ~ Exp(rate) integrates to rate (r
 matrix is the integral over all lengths, and categories of rates are summed over. No quadrature, no eigenvectors, no kernel.
 """
 
+from dataclasses import replace
 from functools import reduce
 from itertools import product
 from math import lgamma, log
@@ -221,14 +222,25 @@ def quartet_evidence(tips, exchange, pi, rates, weights, prior_rate=10.0) -> np.
 def moved(proposal: Proposal, particles: bridge.Particles, beta: float, moves: bridge.Moves, seed: int, times: int = 1):
     """Particles after `times` rounds of the moves of trees (parameters stay)."""
     for k in range(times):
-        particles = bridge._moved(proposal, particles, beta, moves, (seed, k), 1, 2)[0]
+        particles = bridge.moved(proposal, particles, beta, moves, (seed, k), 2)[0]
     return particles
 
 
-def evaluated(proposal: Proposal, children, lengths, tops, z) -> bridge.Particles:
-    """Given trees as particles."""
-    zeros = np.zeros(len(tops))
-    return bridge._moved(proposal, bridge.Particles(children, lengths, tops, z, zeros, zeros), 0.0, None, (1,), 0, 2)[0]
+def log_density(proposal: Proposal, children, lengths, tops) -> np.ndarray:
+    """Of trees and lengths under the whole mixture."""
+    return proposal.log_path(proposal.log_laws(children, lengths, tops), 0.0)
+
+
+def one_law(pseudo=10.0, widening=0.9, least_draws=3.0, parameters=None, **splits) -> Fitting:
+    """A fitting without islands; `splits`: how far splits that were not seen are trusted."""
+    fitting = Fitting(SplitSmoothing(**splits), pseudo, widening, least_draws, most_islands=1)
+    return replace(fitting, parameters=parameters) if parameters else fitting
+
+
+def with_tables(proposal: Proposal, **tables) -> Proposal:
+    """The proposal, of one law, with some of its tables replaced."""
+    (law,) = proposal.laws
+    return replace(proposal, laws=(law._replace(clades=law.clades._replace(**tables)),))
 
 
 def random_trees(n_taxa, n, rng):
@@ -249,11 +261,13 @@ def rich_in_contexts(n_taxa):
     rng = np.random.default_rng(12)
     patterns = random_patterns(names(n_taxa), 4, rng)
     of = target_of(patterns, "JC", fold=False)
-    start = evaluated(prior_proposal(of), *(np.repeat(x, 60, axis=0) for x in random_trees(n_taxa, 1, rng)), np.zeros((60, 0)))
+    start = bridge.evaluated(
+        prior_proposal(of), *(np.repeat(x, 60, axis=0) for x in random_trees(n_taxa, 1, rng)), np.zeros((60, 0))
+    )
     near = moved(prior_proposal(of), start, 0.0, bridge.Moves(regrafts=1, tours=0, stretch=0.0), 3)
     few = rng.integers(25, size=60)
     lengths = rng.gamma(rng.uniform(1.0, 4.0, size=(25, 1)), 0.05, size=(25, 2 * n_taxa - 2))[few]
-    fitting = Fitting(SplitSmoothing(floor=0.1, novelty=0.3, context_novelty=0.4), least_draws=1.0, pseudo=2.0)
+    fitting = one_law(floor=0.1, novelty=0.3, context_novelty=0.4, least_draws=1.0, pseudo=2.0)
     arrays = (near.children[few], lengths * rng.gamma(5.0, 0.2, size=lengths.shape), near.tops[few], np.zeros((60, 0)))
     weights = rng.dirichlet(np.ones(60))
     return fit(of, *arrays, weights, fitting), SlowProposal(*arrays[:3], weights, fitting), arrays[:3]

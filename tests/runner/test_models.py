@@ -19,8 +19,8 @@ from vaiphy.runner.saved import load_analysis
 
 TUNING = {
     "accuracy": 1.0, "min_effective": 10.0, "max_deviation": 1.0, "max_split_error": 1.0,
-    "oversampling": 5, "learn_particles": 16, "min_rounds": 1,
-    "max_rounds": 1, "pilot_particles": 32, "min_particles": 64, "max_particles": 64, "sweep_share": 0.25, "max_bridges": 4,
+    "oversampling": 5, "learn_particles": 16,
+    "most_settling": 8, "pilot_particles": 32, "min_particles": 64, "max_particles": 64, "sweep_share": 0.25, "max_bridges": 4,
 }  # fmt: skip
 
 

@@ -121,7 +121,7 @@ def test_shards_of_another_seed_version_data_or_start_are_named(copy):
     shutil.copy(copy / "keep", copy / "r.shard3of3.learn.ckpt")
     header, arrays = checkpoint.load(copy / "keep")
     header.pop("format")
-    arrays["run/state.replicates.0.rounds.0.log_evidence"] = arrays["run/state.replicates.0.rounds.0.log_evidence"] + 1e-9
+    arrays["run/state.replicates.0.levels"] = arrays["run/state.replicates.0.levels"] + 1e-9
     checkpoint.save(copy / "r.shard3of3.learn.ckpt", header, arrays)
     found = problems(copy)
     assert len(found) == N

@@ -25,7 +25,7 @@ SHARED = Shared((np.array(3.0), 0.5))
 PIECES = [(np.full(4, float(i)),) for i in range(21)]
 TINY = Settings(
     replicates=2, accuracy=0.001, min_effective=100, max_deviation=0.05, max_split_error=0.1,
-    oversampling=3, learn_particles=16, max_rounds=2,
+    oversampling=3, learn_particles=16, most_settling=8,
     pilot_particles=16, min_particles=16, max_particles=24, max_bridges=2,
 )  # fmt: skip
 
