@@ -199,6 +199,8 @@ def step(
 ) -> Bridge:  # fmt: skip
     """One temperature further: weigh, resample if fewer than half of the particles count, move.
 
+    Particles resampled from many more draws that reach the posterior at once are hardly ever the same: they stay as they are.
+
     `growth`: temperatures, rising, from which on there are so many particles; `apart`: that from which on none is resampled.
     """
     k, n, drawn = len(state.stages), state.size, len(state.log_weights)
@@ -235,9 +237,12 @@ def step(
         log_weights = np.zeros(n)
     walk = state.ladder.walks[k] if state.ladder else walk_of(particles, normalised(log_weights))
     seed = (*state.seed, 2, k)
-    particles, walk_rate = walked(proposal, particles, beta, walk, moves.walks, seed, threads)
-    particles, rates = moved(proposal, particles, beta, moves, seed, threads)
-    stage = Stage(beta, float(effective), bool(resampled), (*rates, walk_rate))
+    rates = tuple([0.0] * (sweep.N_COUNTS + 1))
+    if beta < 1.0 or k > 0 or drawn == n:
+        particles, walk_rate = walked(proposal, particles, beta, walk, moves.walks, seed, threads)
+        particles, by_kind = moved(proposal, particles, beta, moves, seed, threads)
+        rates = (*by_kind, walk_rate)
+    stage = Stage(beta, float(effective), bool(resampled), rates)
     return replace(
         state, size=n, particles=particles, log_weights=log_weights, ancestors=ancestors, beta=beta, log_evidence=log_evidence,
         drawn_variance=float(drawn_variance), stages=(*state.stages, stage), walks=(*state.walks, walk),

@@ -74,7 +74,7 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     """One step: particles drawn, one temperature further, one sweep more, or a bridge put away."""
     now, pilot = drawing.bridge, drawing.ladder is None
     if now is None:
-        tried = min(settings.pilot_particles * 2 ** len(drawing.pilots), settings.most_pilot_particles)
+        tried = min(settings.pilot_particles * 2 ** max(len(drawing.pilots) - 1, 0), settings.most_pilot_particles)
         n = tried if pilot else drawing.n_particles
         key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, drawing.first + drawing.stride * len(drawing.drawn), 0)
         draws = settings.oversampling if pilot else drawing.oversampling
@@ -82,7 +82,7 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     if not now.done:
         return replace(drawing, bridge=bridge.step(now, drawing.proposal, settings.moves, settings.pilot_size, threads))
     swept = drawing.swept or (now.particles,)
-    if len(swept) <= (settings.pilot_sweeps if pilot else n_sweeps(drawing, settings)):
+    if len(swept) <= (_pilot_sweeps(drawing, now, settings) if pilot else n_sweeps(drawing, settings)):
         last = now.walks[-1]
         more = bridge.swept(drawing.proposal, swept[-1], settings.moves, last, (*now.seed, 3, len(swept)), threads)
         return replace(drawing, swept=(*swept, more))
@@ -95,6 +95,11 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
         now.log_weights, swept,
     )  # fmt: skip
     return replace(drawing, bridge=None, swept=(), drawn=(*drawing.drawn, one))
+
+
+def _pilot_sweeps(drawing: Drawing, pilot: Bridge, settings: Settings) -> int:
+    """Sweeps give a refitted proposal more trees; a proposal whose draws reach the posterior at once needs none."""
+    return 0 if drawing.pilots and len(pilot.stages) == 1 else settings.pilot_sweeps
 
 
 def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], settings: Settings) -> Drawing:
@@ -122,6 +127,8 @@ def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) 
         return True
     if len(pilots) > settings.max_refits:
         return False
+    if pilots[-1] == 1:
+        return False
     if worth < settings.poor_worth:
         return True
     return settings.short < pilots[-1] < settings.shorter * pilots[-2]
@@ -139,15 +146,17 @@ def _n_particles(pilot: Bridge, swept: tuple[Particles, ...], settings: Settings
     trees = max(settings.min_effective, wanted_trees(seen, settings.max_split_error))
     # Particles of one ancestor have been moved at every temperature since: they are worth more than their ancestors say.
     for_trees = trees / max(pilot.worth, LEAST_WORTH) / settings.replicates
+    if len(pilot.stages) == 1:  # particles cost no more than their draws
+        for_trees *= settings.more_trees
     wanted = 8 * np.ceil(max(for_evidence, for_trees) / 8)
     return int(np.clip(wanted, settings.min_particles, settings.max_particles))
 
 
 def _oversampling(pilot: Bridge, settings: Settings) -> int:
-    """Draws for each particle: where they carry to the posterior at once, no more than it takes that two of them count there."""
+    """Draws for each particle: where they carry to the posterior at once, no more than it takes for most particles to differ."""
     if len(pilot.stages) > 1:
         return settings.oversampling
-    return int(np.clip(np.ceil(2.0 * len(pilot.first) / pilot.stages[0].effective), 2, settings.oversampling))
+    return int(np.clip(np.ceil(settings.apiece * len(pilot.first) / pilot.stages[0].effective), 2, settings.oversampling))
 
 
 def evidence(drawing: Drawing) -> tuple[float, float]:

@@ -33,11 +33,14 @@ class Settings:
 
     Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` and ends with
     `pilot_sweeps` sweeps; the proposal is refitted to the pilot's particles (with a share `kept_share` of what learning found)
-    and tried with twice as many, up to `most_pilot_particles`, once at least, and up to `max_refits` times while fewer than
-    `poor_worth` independent draws stand behind each particle, or the ladder has more than `short` temperatures and becomes
-    shorter. The number of particles of a final bridge follows from the variance seen there, between `min_particles` and
-    `max_particles`; at the end of each bridge more sweeps add trees, about `sweep_share` times as many as it has temperatures; no
-    more than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their accuracy.
+    and tried again, from the third time on with twice as many, up to `most_pilot_particles`: once at least, and up to
+    `max_refits` times while draws do not reach the posterior at once and fewer than `poor_worth` independent ones stand behind
+    each particle, or the ladder has more than `short` temperatures and becomes shorter than `shorter` times the one before.
+
+    The number of particles of a final bridge follows from the variance seen there, between `min_particles` and `max_particles`;
+    draws that reach the posterior at once are cheap: then there are `more_trees` times as many, with `apiece` effective draws for
+    each. At the end of other bridges more sweeps add trees, about `sweep_share` times as many as it has temperatures. No more than
+    `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their accuracy.
     """
 
     replicates: int = 4
@@ -55,7 +58,7 @@ class Settings:
     learn_moves: Moves = field(default_factory=lambda: Moves(regrafts=2))
     most_settling: int = 48
     most_effort: int = 8
-    pilot_particles: int = 128
+    pilot_particles: int = 256
     most_pilot_particles: int = 512
     pilot_size: float = 0.9
     pilot_sweeps: int = 2
@@ -65,6 +68,8 @@ class Settings:
     shorter: float = 0.8
     max_refits: int = 3
     min_particles: int = 192
+    more_trees: float = 2.5
+    apiece: float = 1.3
     max_particles: int = 2048
     moves: Moves = field(default_factory=Moves)
     sweep_share: float = 0.25
