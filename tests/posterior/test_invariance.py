@@ -51,6 +51,17 @@ def fitted(of):
     return fit(of, TREES[which], lengths, np.full(60, 7), z, weights, one_law(floor=0.2, parameters=WIDE))
 
 
+def of_two_laws(of, shares=(0.3, 0.7)):
+    """A mixture: few topologies with short lengths, and others with long ones."""
+    rng = np.random.default_rng(13)
+    z, laws = 0.5 * of.draw_parameters(60, rng), []
+    for few, mean in (([1, 1, 1, 4, 9], 0.03), ([7, 7, 9, 12], 0.12)):
+        lengths = rng.gamma(2.0, mean / 2.0, size=(60, 8))
+        trees = TREES[rng.choice(few, size=60)], lengths, np.full(60, 7)
+        laws.append(fit(of, *trees, z, np.full(60, 1 / 60), one_law(floor=0.2, parameters=WIDE)))
+    return replace(laws[0], laws=(laws[0].laws[0], laws[1].laws[0]), log_shares=np.log(shares))
+
+
 @cache
 def wide(model, prior):
     """A rough fit to the posterior, to draw from; the prior is mixed into it below, so that weights are bounded."""
@@ -76,7 +87,7 @@ def weighted(proposal, beta, n, seed):
     of = proposal.target
     if beta < 1.0:
         particles = evaluated(proposal, *proposal.sample(n, [seed]))
-        log_r = particles.log_laws[:, 0]
+        log_r = proposal.log_path(particles.log_laws, 0.0)
     else:
         rng = np.random.default_rng(seed)
         draws = wide(of.parts[0].model.name, str(of.length_prior)).sample(n, [seed, 1])
@@ -84,7 +95,7 @@ def weighted(proposal, beta, n, seed):
         chosen = rng.random(n) < 0.3
         particles = evaluated(proposal, *(np.where(chosen.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in zip(prior, draws)))
         log_r = np.logaddexp(np.log(0.3) + log_prior(particles, of), np.log(0.7) + log_wide(particles, of))
-    log_pi = (1 - beta) * particles.log_laws[:, 0] + beta * (particles.log_likelihood + log_prior(particles, of))
+    log_pi = proposal.log_path(particles.log_laws, beta) + beta * (particles.log_likelihood + log_prior(particles, of))
     weights = np.exp(log_pi - log_r - (log_pi - log_r).max())
     weights /= weights.mean()
     assert 1 / np.mean(weights**2) > 0.04, "too few of the draws count for a test"
@@ -151,6 +162,27 @@ def test_moves_leave_the_target_invariant(kind, beta, prior):
     after = moved(proposal, before, beta, KINDS[kind], 6, times=2)
     assert (after.lengths[:, 1:] != before.lengths[:, 1:]).any(axis=1).mean() > 0.3
     assert np.abs(deviations(before, after, weights)).max() < 4.5
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("model", ["JC", "HKY+G2"])
+def test_moves_under_a_mixture(model, beta):
+    """Each tree is moved under a law that is drawn for it: together that leaves the mixture's path invariant."""
+    proposal = of_two_laws(target(model))
+    before, weights = weighted(proposal, beta, 8_000, 51)
+    if beta < 1.0:
+        chosen = proposal.choose_laws(before.log_laws, beta, np.random.default_rng(1))
+        assert 0.1 < chosen.mean() < 0.9
+        together = np.exp((1 - beta) * before.log_laws) @ np.exp(proposal.log_shares)
+        assert np.exp(proposal.log_path(before.log_laws, beta)) == pytest.approx(together, rel=1e-12)
+    after = moved(proposal, before, beta, KINDS["together"], 8, times=2)
+    again = evaluated(proposal, after.children, after.lengths, after.tops, after.z)
+    assert after.log_laws == pytest.approx(again.log_laws, abs=1e-9)
+    assert np.abs(deviations(before, after, weights)).max() < 4.5
+    if model == "HKY+G2":
+        walk = walk_of(before, np.full(len(before), 1 / len(before)))
+        walked_on, _ = walked(proposal, before, beta, walk, 6, (11,), 2)
+        assert np.abs(deviations(before, walked_on, weights)).max() < 4.5
 
 
 def context_statistics(before, after, weights, slow):

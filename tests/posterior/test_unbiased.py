@@ -63,6 +63,24 @@ def assert_unbiased(ratios, most_error, oracle_error=0.0):
     assert abs(ratios.mean() - 1) < 4 * error
 
 
+def test_a_mixture_of_laws():
+    """Two laws, neither of which has the posterior alone; guarded draws, more of them than particles."""
+    codes = CODES[:4]
+    target = target_of(SitePatterns(names(4), codes, np.ones(4), np.arange(4)), "JC")
+    exact = log_evidence(unrooted_topologies(4), codes)
+    rng, trees, laws = np.random.default_rng(5), all_children(4).astype(np.int64), []
+    for few, mean in (([0, 0, 1], 0.08), ([2, 2, 1], 0.2)):
+        lengths, fitting = rng.gamma(1.0, mean, size=(60, 6)), one_law(floor=0.4, widening=0.7)
+        drawn = trees[rng.choice(few, size=60)], lengths, np.full(60, 5), np.zeros((60, 0))
+        some = fit(target, *drawn, np.full(60, 1 / 60), fitting)
+        laws.append(some.laws[0])
+    proposal = replace(some, laws=tuple(laws), log_shares=np.log([0.6, 0.4]), guard=0.5)
+    drawn = proposal.guarded_sample(1000, [1])
+    assert np.bincount(drawn.laws).tolist() == [600, 400]
+    for ladder in (Ladder((0.3, 1.0), (None,) * 2), Ladder((1.0,), (None,))):
+        assert_unbiased(relative_estimates(proposal, ladder, exact, Moves(), 400, 24, oversampling=3), 0.02)
+
+
 @pytest.mark.parametrize("n_taxa", [4, 5])
 def test_jc69(n_taxa):
     codes = CODES[:n_taxa]
