@@ -8,10 +8,10 @@ from reference.topologies import names
 from vaiphy.alignment import SitePatterns
 from vaiphy.posterior import bridge
 from vaiphy.posterior.bridge import Moves
-from vaiphy.posterior.ladder import furthest, next_beta
+from vaiphy.posterior.ladder import Ladder, furthest, next_beta
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.target import target_of
-from vaiphy.weights import effective_sample_size
+from vaiphy.weights import effective_sample_size, pareto_k
 
 
 def proposal_of(model, n_taxa=6):
@@ -71,11 +71,15 @@ def test_the_next_temperature_has_the_wanted_conditional_size():
     rng = np.random.default_rng(1)
     gain, log_weights = rng.normal(0, 20, size=500), rng.normal(size=500)
     weights = np.exp(log_weights) / np.exp(log_weights).sum()
-    beta = next_beta(0.1, gain, log_weights, 0.8)
+
+    def of(factor):
+        return next_beta(0.1, lambda beta: (beta - 0.1) * factor * gain, log_weights, 0.8)
+
+    beta = of(1.0)
     x = np.exp((beta - 0.1) * gain)
     assert (weights @ x) ** 2 / (weights @ x**2) == pytest.approx(0.8, abs=1e-6)
-    assert next_beta(0.1, np.zeros(500), log_weights, 0.8) == 1.0
-    assert 0.1 < next_beta(0.1, 1e12 * gain, log_weights, 0.8) < 1.0
+    assert of(0.0) == 1.0
+    assert 0.1 < of(1e12) < 1.0
 
 
 def test_the_first_temperature_is_the_furthest_at_which_draws_carry():
@@ -102,6 +106,29 @@ def test_what_the_first_temperature_does():
     # Each draw has as many descendants as its weight says, up to one.
     copies = np.bincount(after.ancestors, minlength=400)
     assert np.abs(copies - 40 * weights / weights.sum()).max() < 1.0
+
+
+def test_draws_that_reach_the_posterior_at_once_stay_as_they_are():
+    proposal = proposal_of("JC")
+    state = bridge.initialise(proposal, 40, (1,), 10, Ladder((1.0,), (None,)))
+    after = bridge.step(state, proposal, Moves())
+    assert after.done
+    assert np.array_equal(after.particles.lengths, state.particles.lengths[after.ancestors])
+    assert not any(after.stages[0].accepted)
+    moved = bridge.step(bridge.initialise(proposal, 40, (1,), 1, Ladder((1.0,), (None,))), proposal, Moves())
+    assert moved.stages[0].accepted[0] > 0.5
+
+
+def test_a_poor_law_shows_in_the_tail_of_its_own_draws():
+    """Among the draws of a good law those of a poor one, of little weight, would not be seen."""
+    rng = np.random.default_rng(2)
+    good, poor = rng.normal(0.0, 0.1, size=2000), 3.0 * rng.exponential(size=400) - 9.0
+    log_weights, laws = np.concatenate([good, poor]), np.repeat([0, 1], [2000, 400])
+    every, first, second = bridge._counting(log_weights, laws)
+    assert (len(every), len(first), len(second)) == (2400, 2000, 400)
+    assert pareto_k(log_weights[second]) > 1.0
+    assert len(bridge._counting(np.where(laws == 1, -40.0, log_weights), laws)) == 2
+    assert len(bridge._counting(log_weights[:2050], laws[:2050])) == 2
 
 
 def test_a_proposal_that_is_the_posterior_needs_one_temperature():
