@@ -27,7 +27,6 @@ AT_HOME = (
 #: The same numbers where they mean something else: shares, quartiles, an opacity, a step that is small enough.
 OTHERWISE = {
     "kernels/branch.py": {"0.25"},
-    "methods/shards.py": {"0.25"},
     "output/svg.py": {"0.75"},
     "posterior/progress.py": {"0.25"},
     "posterior/settings.py": {"0.25"},

@@ -21,7 +21,7 @@ from reference.topologies import names
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels import binary, branch, clade_draws, clades, equal_input, partials, regraft, spectral, sweep, tour
 from vaiphy.models.priors import length_prior
-from vaiphy.posterior.bridge import Moves, evaluated
+from vaiphy.posterior.particles import Moves, evaluated
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.target import target_of
 

@@ -12,8 +12,8 @@ from vaiphy.methods.evidence import EvidenceMethod, given_trees
 from vaiphy.methods.parts import target_of_parts, with_models
 from vaiphy.methods.settings import Settings
 from vaiphy.methods.target import target_for
-from vaiphy.posterior.bridge import Particles
 from vaiphy.posterior.parameters import log_likelihoods
+from vaiphy.posterior.particles import Particles
 from vaiphy.posterior.proposal import prior_proposal
 from vaiphy.runner.steps import run_steps
 from vaiphy.target import target_of

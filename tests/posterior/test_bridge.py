@@ -7,8 +7,8 @@ from reference.topologies import names
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Moves
 from vaiphy.posterior.ladder import Ladder, furthest, next_beta
+from vaiphy.posterior.particles import Moves
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.target import target_of
 from vaiphy.weights import effective_sample_size, pareto_k

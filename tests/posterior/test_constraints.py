@@ -14,8 +14,8 @@ from scipy.stats import chisquare
 from vaiphy.alignment import SitePatterns
 from vaiphy.models.priors import length_prior
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Moves, evaluated
 from vaiphy.posterior.ladder import Ladder
+from vaiphy.posterior.particles import Moves, evaluated
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.posterior.starts import start
 from vaiphy.target import target_of

@@ -17,9 +17,9 @@ from reference.topologies import all_children, names
 from vaiphy.alignment import SitePatterns
 from vaiphy.models.priors import length_prior
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Moves, evaluated
 from vaiphy.posterior.parameter_law import ParameterFitting
 from vaiphy.posterior.parameters import walk_of, walked
+from vaiphy.posterior.particles import Moves, evaluated
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.target import target_of
 

@@ -14,9 +14,8 @@ from reference.topologies import all_children, names
 from vaiphy.models.alphabets import DNA
 from vaiphy.models.priors import length_prior
 from vaiphy.models.substitution import model_of
-from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Moves, evaluated
 from vaiphy.posterior.parameters import Walk, walked
+from vaiphy.posterior.particles import Moves, evaluated, moved
 from vaiphy.posterior.proposal import prior_proposal
 from vaiphy.target import Part, Target
 
@@ -70,7 +69,7 @@ def test_the_prior_comes_out_again(model, prior, n):
         end = start
         for i in range(3):
             end, _ = walked(proposal, end, 1.0, walk, 3, (k, i), 1)
-            end, _ = bridge.moved(proposal, end, 1.0, Moves(regrafts=2), (k, i), 1)
+            end, _ = moved(proposal, end, 1.0, Moves(regrafts=2), (k, i), 1)
         before.append(summaries(start)[0])
         after.append(summaries(end)[0])
     change = np.array(after) - np.array(before)

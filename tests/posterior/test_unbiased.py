@@ -17,9 +17,9 @@ from vaiphy.models.priors import length_prior
 from vaiphy.models.rates import category_means
 from vaiphy.models.substitution import model_of
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Moves
 from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.parameters import walk_of
+from vaiphy.posterior.particles import Moves
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.target import Part, Target, target_of
 

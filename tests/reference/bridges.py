@@ -16,7 +16,8 @@ from reference.shapes import random_patterns
 from reference.topologies import names
 
 from vaiphy.kernels import sweep
-from vaiphy.posterior import bridge
+from vaiphy.posterior.particles import Moves, Particles, evaluated
+from vaiphy.posterior.particles import moved as move_all
 from vaiphy.posterior.proposal import Proposal, fit, prior_proposal
 from vaiphy.posterior.split_law import LEAST_SHARE, SplitSmoothing
 from vaiphy.posterior.tree_law import Fitting
@@ -219,10 +220,10 @@ def quartet_evidence(tips, exchange, pi, rates, weights, prior_rate=10.0) -> np.
     return total / 3
 
 
-def moved(proposal: Proposal, particles: bridge.Particles, beta: float, moves: bridge.Moves, seed: int, times: int = 1):
+def moved(proposal: Proposal, particles: Particles, beta: float, moves: Moves, seed: int, times: int = 1):
     """Particles after `times` rounds of the moves of trees (parameters stay)."""
     for k in range(times):
-        particles = bridge.moved(proposal, particles, beta, moves, (seed, k), 2)[0]
+        particles = move_all(proposal, particles, beta, moves, (seed, k), 2)[0]
     return particles
 
 
@@ -261,10 +262,8 @@ def rich_in_contexts(n_taxa):
     rng = np.random.default_rng(12)
     patterns = random_patterns(names(n_taxa), 4, rng)
     of = target_of(patterns, "JC", fold=False)
-    start = bridge.evaluated(
-        prior_proposal(of), *(np.repeat(x, 60, axis=0) for x in random_trees(n_taxa, 1, rng)), np.zeros((60, 0))
-    )
-    near = moved(prior_proposal(of), start, 0.0, bridge.Moves(regrafts=1, tours=0, stretch=0.0), 3)
+    start = evaluated(prior_proposal(of), *(np.repeat(x, 60, axis=0) for x in random_trees(n_taxa, 1, rng)), np.zeros((60, 0)))
+    near = moved(prior_proposal(of), start, 0.0, Moves(regrafts=1, tours=0, stretch=0.0), 3)
     few = rng.integers(25, size=60)
     lengths = rng.gamma(rng.uniform(1.0, 4.0, size=(25, 1)), 0.05, size=(25, 2 * n_taxa - 2))[few]
     fitting = one_law(floor=0.1, novelty=0.3, context_novelty=0.4, least_draws=1.0, pseudo=2.0)

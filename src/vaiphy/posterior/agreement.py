@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import rooted
-from vaiphy.posterior.bridge import Particles
+from vaiphy.posterior.particles import Particles
 from vaiphy.posterior.proposal import clade_keys
 from vaiphy.weights import asdsf_of_halves, normalised
 

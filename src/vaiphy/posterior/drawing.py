@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from vaiphy.posterior import bridge
 from vaiphy.posterior.agreement import SplitFrequencies, Supports, frequencies, supports, wanted_trees
-from vaiphy.posterior.bridge import Bridge, Particles, joined
+from vaiphy.posterior.bridge import Bridge
 from vaiphy.posterior.ladder import Ladder
+from vaiphy.posterior.particles import Particles, joined, moved_on
 from vaiphy.posterior.proposal import Proposal, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.weights import log_sum_exp, normalised
@@ -84,7 +85,7 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     swept = drawing.swept or (now.particles,)
     if len(swept) <= (_pilot_sweeps(drawing, now, settings) if pilot else n_sweeps(drawing, settings)):
         last = now.walks[-1]
-        more = bridge.swept(drawing.proposal, swept[-1], settings.moves, last, (*now.seed, 3, len(swept)), threads)
+        more = moved_on(drawing.proposal, swept[-1], settings.moves, last, (*now.seed, 3, len(swept)), threads)
         return replace(drawing, swept=(*swept, more))
     if pilot:
         return _piloted(drawing, now, swept, settings)

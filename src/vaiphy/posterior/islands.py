@@ -26,7 +26,7 @@ BLOCK = 8
 
 def islands(target: Target, trees: Trees, weights: Floats, fitting: Fitting) -> list[Ints]:
     """Indices of the trees of each island; all together if there are no islands."""
-    waiting, settled = [np.arange(len(weights))], []
+    waiting, settled = [np.arange(len(weights))], list[Ints]()
     features = _features(trees, weights) if fitting.most_islands > 1 else None
     while waiting and features is not None and len(waiting) + len(settled) < fitting.most_islands:
         group = waiting.pop(0)

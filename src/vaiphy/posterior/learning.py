@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.posterior import bridge
-from vaiphy.posterior.bridge import Bridge, Particles, joined
+from vaiphy.posterior.bridge import Bridge
+from vaiphy.posterior.particles import Particles, joined, log_posterior, moved_on
 from vaiphy.posterior.proposal import Proposal, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees, start
@@ -67,9 +68,10 @@ def advance(replicate: Replicate, settings: Settings, seed: int, threads: Worker
         step = bridge.step(now, proposal, settings.learn_moves, settings.learn_size, threads, growth, settings.apart)
         return replace(replicate, bridge=step)
     last = replicate.settled[-1] if replicate.settled else now.particles
-    swept = bridge.swept(proposal, last, settings.learn_moves, now.walks[-1], (*now.seed, 3, len(replicate.levels)), threads)
-    log_posterior = bridge.log_posterior(proposal, swept)
-    levels = np.concatenate([replicate.levels, [[np.median(log_posterior), np.std(log_posterior)]]])
+    key = (*now.seed, 3, len(replicate.levels))
+    swept = moved_on(proposal, last, settings.learn_moves, now.walks[-1], key, threads)
+    values = log_posterior(proposal, swept)
+    levels = np.concatenate([replicate.levels, [[np.median(values), np.std(values)]]])
     kept = (*replicate.settled, swept)[-WINDOW:]
     return replace(replicate, settled=kept, levels=levels, ready=is_settled(levels, settings.most_settling))
 
@@ -98,7 +100,8 @@ def found(replicates: tuple[Replicate, ...]) -> tuple[Particles, Floats]:
     """
     arrived = [(r, r.bridge) for r in replicates if r.bridge is not None and r.bridge.done]
     share = BY_EVIDENCE * normalised(np.array([b.estimate for _, b in arrived])) + (1.0 - BY_EVIDENCE) / len(arrived)
-    particles, weights = [], []
+    particles: list[Particles] = []
+    weights: list[Floats] = []
     for part, (replicate, own) in zip(share, arrived):
         trees = replicate.settled or (own.particles,)
         particles += trees

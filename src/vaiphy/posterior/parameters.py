@@ -24,7 +24,7 @@ from vaiphy.posterior.proposal import Proposal
 from vaiphy.workers.spread import Workers, spread
 
 if TYPE_CHECKING:
-    from vaiphy.posterior.bridge import Particles
+    from vaiphy.posterior.particles import Particles
 
 Floats = NDArray[np.float64]
 #: What an autoregressive step keeps of the old value, and draws' worth of a diagonal in the covariance.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from vaiphy.kernels.layout import ROW_AT
-from vaiphy.posterior.bridge import Moves
+from vaiphy.posterior.particles import Moves
 from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import Target
 
@@ -39,8 +39,8 @@ class Settings:
 
     The number of particles of a final bridge follows from the variance seen there, between `min_particles` and `max_particles`;
     draws that reach the posterior at once are cheap: then there are `more_trees` times as many, with `apiece` effective draws for
-    each. At the end of other bridges more sweeps add trees, about `sweep_share` times as many as it has temperatures. No more than
-    `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their accuracy.
+    each. At the end of other bridges more sweeps add trees, about `sweep_share` times as many as it has temperatures. No more
+    than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their accuracy.
     """
 
     replicates: int = 4

@@ -141,7 +141,7 @@ def splits_of(head: NDArray, split: NDArray, parts: NDArray, log_uniform: Floats
     clades.joint_identities(head, split, joint)
     _, first, which = np.unique(joint, return_index=True, return_inverse=True)
     order = np.argsort(head[first], kind="stable")
-    seen, shares = (np.bincount(which.ravel(), weights=column)[order] for column in (counts, share))
+    seen, shares = (np.bincount(which.ravel(), weights=column)[order].astype(np.float64) for column in (counts, share))
     first = first[order]
     _, begins, sizes = np.unique(head[first], return_index=True, return_counts=True)
     return Splits(head[first], split[first], parts[first], np.exp(log_uniform[first]), seen, shares, begins, sizes)
