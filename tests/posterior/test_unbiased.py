@@ -166,7 +166,7 @@ def test_a_model_that_no_other_room_knows():
     exact = np.log(joint_evidence(trees, tips, generator, pi, [0.0, 0.5, 2.0], [0.2, 0.4, 0.4], 5.0).mean())
     moves = Moves()
     proposal, ladder = learned(target, moves)
-    assert_unbiased(relative_estimates(proposal, ladder, exact, moves, 300, 12), 0.02)
+    assert_unbiased(relative_estimates(proposal, ladder, exact, moves, 400, 12), 0.02)
 
 
 def flat_simplex(u):

@@ -100,7 +100,7 @@ class Bridge:
         apart = 1.0 - float(np.square(self.ancestor_shares).sum())
         estimate = 1.0 - drawn / (drawn - 1.0) * (n / (n - 1.0)) ** resamplings * apart
         later = max((1.0 / stage.effective - 1.0 / n for stage in self.stages[1:]), default=0.0)
-        return max(estimate, self.drawn_variance + later)
+        return max(estimate, self.drawn_variance + later, 0.0)
 
     @property
     def std_error(self) -> float:
