@@ -124,10 +124,10 @@ def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) 
     """Whether to fit the proposal to the pilot's particles: once at least; further while few of its draws count for much, or its
     ladder is long and was made shorter.
     """
-    if len(pilots) < 2:
-        return True
     if len(pilots) > settings.max_refits:
         return False
+    if len(pilots) < 2:
+        return True
     if pilots[-1] == 1:
         return False
     if worth < settings.poor_worth:

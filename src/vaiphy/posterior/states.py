@@ -22,6 +22,9 @@ from vaiphy.posterior.starts import GivenTrees
 from vaiphy.target import Target
 from vaiphy.workers.spread import Workers, each
 
+#: Particles of the only pilot of a run whose time is up.
+HASTY = 128
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -67,7 +70,8 @@ def hurried(state: State) -> State:
     usable = tuple(r for r in state.replicates if r.arrived)
     if not usable:
         raise ValueError("no replicate has reached the posterior yet")
-    return begin_drawing(state, usable)
+    hasty = replace(state.settings, max_refits=0, pilot_particles=min(state.settings.pilot_particles, HASTY))
+    return begin_drawing(replace(state, settings=hasty), usable)
 
 
 def begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
