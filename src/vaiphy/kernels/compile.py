@@ -15,6 +15,10 @@ import numba
 from llvmlite import binding as llvm
 from llvmlite.binding import Linkage
 from numba.core.codegen import CPUCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
 
 # A merge of two partials reads eight rows and writes four; LLVM gives up vectorising when the run-time checks that
 # they do not overlap exceed a threshold of eight, where a C compiler goes on. This lets it go on too.
@@ -82,9 +86,61 @@ def cache_folder() -> str | None:
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a helper that is only called from other kernels."""
+    """Compile a helper that is only called from other kernels; that Python can call it too is for tests."""
     KNOWN.add(f"{function.__module__}.{function.__name__}")
+    helper = numba.njit(pipeline_class=HelperCompiler, **OPTIONS)(function)
+    helper.__class__ = Helper
+    return helper
+
+
+class Helper(CPUDispatcher):
+    """A helper has no machine code of its own: Python calls a copy that has."""
+
+    def __call__(self, *args: Any) -> Any:
+        return callable_copy(self.py_func)(*args)
+
+
+@cache
+def callable_copy(function: Callable[..., Any]) -> Callable[..., Any]:
     return numba.njit(**OPTIONS)(function)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class HelperLowering(NativeLowering):
+    """Makes a helper's code for the kernels that link it in, and neither optimises it nor makes machine code of it.
+
+    Numba would do both for each helper, with all that it calls inlined, and again for each that calls it: most of the time that
+    compiling took. The code of a kernel is optimised as a whole.
+    """
+
+    _name = "vaiphy_helper_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        flags = state.flags
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        super().run_pass(state)
+        library, lowered = state.library, state["cr"]
+        for linked in dict.fromkeys(library._linking_libraries):
+            library._reload_init.update(linked._reload_init)
+            library._final_module.link_in(linked._get_module_for_linking(), preserve=True)
+        library._finalize_dynamic_globals()
+        library._finalized = True
+        # Numba finds the helper by its entry point, which must be a built-in function; it is never called.
+        entry = [].clear
+        state.targetctx.insert_user_function(entry, lowered.fndesc, [library])
+        state.reload_init.extend(library._reload_init)
+        state["cr"] = lowered._replace(cfunc=entry)
+        return True
+
+
+class HelperCompiler(CompilerBase):
+    """Numba's way of compiling, with a helper's last pass."""
+
+    def define_pipelines(self) -> list[Any]:
+        pipeline = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        pipeline.passes = [(HelperLowering, text) if one is NativeLowering else (one, text) for one, text in pipeline.passes]
+        pipeline.finalize()
+        return [pipeline]
 
 
 @cache
