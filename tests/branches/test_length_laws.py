@@ -148,7 +148,9 @@ def test_kernels_equal_their_plain_selves():
     rows = np.array(CASES)
     fast, slow = np.empty((len(rows), 6)), np.empty((len(rows), 6))
     kernels.moments(rows, fast)
-    original = {name: getattr(kernels, name) for name in ("peak", "integrate", "log_kernel", "draw", "log_length_density")}
+    original = {
+        name: getattr(kernels, name) for name in ("peak", "integrate", "log_kernel", "draw", "draw_length", "log_length_density")
+    }
     try:
         for name, function in original.items():
             setattr(kernels, name, function.py_func)
