@@ -88,6 +88,8 @@ def cache_folder() -> str | None:
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a helper that is only called from other kernels; that Python can call it too is for tests."""
     KNOWN.add(f"{function.__module__}.{function.__name__}")
+    if not all(hasattr(CPUCodeLibrary, name) for name in ("_get_module_for_linking", "_finalize_dynamic_globals")):
+        return numba.njit(**OPTIONS)(function)  # Numba works otherwise inside by now: compile as it does, which takes longer
     helper = numba.njit(pipeline_class=HelperCompiler, **OPTIONS)(function)
     helper.__class__ = Helper
     return helper
@@ -121,14 +123,16 @@ class HelperLowering(NativeLowering):
         super().run_pass(state)
         library, lowered = state.library, state["cr"]
         for linked in dict.fromkeys(library._linking_libraries):
-            library._reload_init.update(linked._reload_init)
+            if hasattr(library, "_reload_init"):  # since Numba 0.61
+                library._reload_init.update(linked._reload_init)
             library._final_module.link_in(linked._get_module_for_linking(), preserve=True)
         library._finalize_dynamic_globals()
         library._finalized = True
         # Numba finds the helper by its entry point, which must be a built-in function; it is never called.
         entry = [].clear
         state.targetctx.insert_user_function(entry, lowered.fndesc, [library])
-        state.reload_init.extend(library._reload_init)
+        if hasattr(library, "_reload_init"):
+            state.reload_init.extend(library._reload_init)
         state["cr"] = lowered._replace(cfunc=entry)
         return True
 
