@@ -99,14 +99,14 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
 
 
 def _pilot_sweeps(drawing: Drawing, pilot: Bridge, settings: Settings) -> int:
-    """Sweeps give a refitted proposal more trees; a proposal whose draws reach the posterior at once needs none."""
-    return 0 if drawing.pilots and len(pilot.stages) == 1 else settings.pilot_sweeps
+    """Sweeps give a refitted proposal more trees, and such as it did not know; none where it stays as it is."""
+    return settings.pilot_sweeps if _is_refitted(drawing, pilot, settings) else 0
 
 
 def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], settings: Settings) -> Drawing:
     """What follows from a pilot: a proposal fitted to its particles, to be tried with twice as many, or the reported bridges."""
     pilots = (*drawing.pilots, len(pilot.stages))
-    if _worth_refitting(pilots, pilot.worth, settings):
+    if _is_refitted(drawing, pilot, settings):
         weights = np.tile(normalised(pilot.log_weights) / len(swept), len(swept))
         # What learning has found stays, so that no island of trees is lost for being rare among the pilot's particles.
         particles, kept = joined((*swept, drawing.learned)), settings.kept_share
@@ -120,6 +120,10 @@ def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], sett
     )  # fmt: skip
 
 
+def _is_refitted(drawing: Drawing, pilot: Bridge, settings: Settings) -> bool:
+    return _worth_refitting((*drawing.pilots, len(pilot.stages)), pilot.worth, settings)
+
+
 def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) -> bool:
     """Whether to fit the proposal to the pilot's particles: once at least; further while few of its draws count for much, or its
     ladder is long and was made shorter.
@@ -129,7 +133,8 @@ def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) 
     if len(pilots) < 2:
         return True
     if pilots[-1] == 1:
-        return False
+        # Draws that reach the posterior at once are many: once more, or what it was fitted to decides what they can find.
+        return pilots[-2] > 1
     if worth < settings.poor_worth:
         return True
     return settings.short < pilots[-1] < settings.shorter * pilots[-2]

@@ -68,8 +68,8 @@ class Settings:
     shorter: float = 0.8
     max_refits: int = 3
     min_particles: int = 192
-    more_trees: float = 2.5
-    apiece: float = 1.3
+    more_trees: float = 6.0
+    apiece: float = 0.8
     max_particles: int = 2048
     moves: Moves = field(default_factory=Moves)
     sweep_share: float = 0.25
