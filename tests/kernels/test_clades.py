@@ -131,17 +131,17 @@ def test_trees_of_no_weight_teach_nothing():
 
 
 def test_guarded_draws_have_the_density_they_are_given():
-    """Weights from the guarded density back to the plain one have mean one, and the guard bounds them from above."""
+    """Weights from it back to the density of the tables have mean one, and the guard bounds those to unguarded draws."""
     proposal = fitted(6, np.random.default_rng(8), 0.05, n=12)[0]
     for guard in (0.0, 0.3, 3.0):
         guarded = replace(proposal, guard=guard)
         drawn = guarded.guarded_sample(20_000, [3])
         trees = drawn.children, drawn.lengths, drawn.tops
         log_laws = guarded.log_laws(*trees)
-        log_ratio = guarded.log_guarded(*trees, log_laws) - log_laws[:, 0]
+        wide, narrow = guarded.log_guarded(*trees, drawn.z, log_laws)
         assert (drawn.n_wide > 0).mean() == pytest.approx(1.0 - (1.0 - guard / 9) ** 9, abs=0.015)
-        back = np.exp(-log_ratio)
-        assert abs(back.mean() - 1.0) <= 4.0 * back.std() / np.sqrt(len(back))
-        assert (log_ratio >= 9 * np.log1p(-guard / 9) - 1e-9).all()
+        for back in (np.exp(log_laws[:, 0] - wide), np.exp(narrow - wide)):
+            assert abs(back.mean() - 1.0) <= 4.0 * back.std() / np.sqrt(len(back))
+        assert (wide - narrow >= 9 * np.log1p(-guard / 9) - 1e-9).all()
     plain = proposal.sample(20_000, [3])
     assert np.array_equal(plain[1], replace(proposal, guard=0.0).guarded_sample(20_000, [3]).lengths)

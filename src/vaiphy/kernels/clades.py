@@ -108,12 +108,21 @@ def log_split(law, parent, a, b, size_a, size_b):
 
 
 @inlined
-def length_gamma(law, clade, parent, outer):
-    """Shape, rate and log constant factor of the Gamma of a clade's branch."""
+def length_place(law, clade, parent):
+    """The place whose Gamma a clade's branch has: its context or the clade itself; -1 if neither has one."""
     at = find(law.place_key, context_identity(clade, parent))
     if at < 0 or law.place_value[at, 0] == 0.0:
         at = find(law.place_key, clade)
-    if at >= 0 and law.place_value[at, 0] > 0.0:
+    if at >= 0 and law.place_value[at, 0] == 0.0:
+        at = np.int64(-1)
+    return at
+
+
+@inlined
+def length_gamma(law, clade, parent, outer):
+    """Shape, rate and log constant factor of the Gamma of a clade's branch."""
+    at = length_place(law, clade, parent)
+    if at >= 0:
         return law.place_value[at, 0], law.place_value[at, 1], law.place_value[at, 3]
     if outer:
         return law.numbers[3], law.numbers[4], law.numbers[5]

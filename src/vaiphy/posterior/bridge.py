@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import sweep
+from vaiphy.kernels import rooted, sweep
 from vaiphy.posterior.ladder import Ladder, furthest, next_beta
 from vaiphy.posterior.parameters import Walk, walk_of, walked
 from vaiphy.posterior.particles import Moves, Particles, evaluated, log_posterior, moved
@@ -35,6 +35,9 @@ Ints = NDArray[np.int64]
 STEADY, SAFE, NEARLY = 0.6, 0.5, 0.95
 #: Draws of a law say nothing about the tail of their weights if they are fewer, or have less of the weight.
 FEW, NOTHING = 100, 0.001
+#: Trees with a split, and those without, are looked at on their own if they have this share of the weight. A heavy tail among
+#: few draws may be chance: it counts by so much less.
+KNOWN, LENIENT = 0.05, 0.85
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ class Bridge:
     """A bridge on its way: `log_weights` since the last resampling, `log_evidence` up to there, `ancestors` of the particles.
 
     `first`: log-weights of all draws, which the `size` particles come from; `tail`: how heavy the tail of those is (Pareto's k),
-    of the law where it is heaviest; `plain`: log-weights of those that the proposal itself could have made, all lengths being
-    drawn from its Gammas. `drawn_variance`: variance of the evidence's factor
+    of the law where it is heaviest; `plain`: log-weights of those in which no length is drawn more widely.
+    `drawn_variance`: variance of the evidence's factor
     from the first temperature, relative to its square.
     """
 
@@ -126,11 +129,14 @@ def initialise(
     particles = evaluated(proposal, *draws[:4], threads)
     log_density = proposal.log_path(particles.log_laws, 0.0)
     parameters = proposal.parameters.log_density(particles.z)
-    guarded = proposal.log_guarded(*draws[:3], particles.log_laws - parameters[:, None], threads) + parameters
+    guarded, unguarded = proposal.log_guarded(*draws[:4], particles.log_laws - parameters[:, None], threads)
+    guarded, unguarded = guarded + parameters, unguarded + parameters
     posterior = log_posterior(proposal, particles)
     posterior[proposal.is_forbidden(draws.children, draws.tops)] = -np.inf
-    first, plain = posterior - guarded, (posterior - log_density)[draws.n_wide == 0]
+    first, plain = posterior - guarded, (posterior - unguarded)[draws.n_wide == 0]
     tail = max(pareto_k(first[own]) for own in _counting(first, draws.laws))
+    if drawn > n:
+        tail = max(tail, LENIENT * _tail_by_split(first, particles, proposal.keys))
     return Bridge(seed, n, particles, log_density - guarded, np.arange(drawn), ladder, first, plain, tail)
 
 
@@ -142,6 +148,25 @@ def _counting(log_weights: Floats, laws: Ints) -> list[Ints]:
     weights = np.exp(log_weights - log_weights.max())
     own = [np.flatnonzero(laws == law) for law in range(int(laws.max()) + 1)]
     return [np.arange(len(laws))] + [o for o in own if len(o) >= FEW and weights[o].sum() > NOTHING * weights.sum()]
+
+
+def _tail_by_split(log_weights: Floats, particles: Particles, keys: NDArray[np.uint64]) -> float:
+    """How heavy the tail of the weights is among trees with a split, or without it, where it is heaviest.
+
+    Draws may be good where most of the probability is and poor on a small island, which is then found too rarely: among all
+    weights that does not show.
+    """
+    n_taxa = particles.children.shape[1] + 2
+    names = np.empty((len(particles), 2 * n_taxa - 2), dtype=np.uint64)
+    rooted.vertex_identities(particles.children, particles.tops, keys, names)
+    which = np.unique(names[:, n_taxa:], return_inverse=True)[1]
+    which = which.reshape(len(particles), -1)
+    share = np.bincount(which.ravel(), weights=np.repeat(normalised(log_weights), n_taxa - 2))
+    heaviest = 0.0
+    for split in np.flatnonzero((share > KNOWN) & (share < 1.0 - KNOWN)):
+        has = (which == split).any(axis=1)
+        heaviest = max([heaviest, *(pareto_k(log_weights[own]) for own in (has, ~has) if own.sum() >= FEW)])
+    return heaviest
 
 
 def step(

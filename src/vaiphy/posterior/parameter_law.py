@@ -6,6 +6,7 @@ end a single one misses, without any sign of it. Several, fitted by expectation 
 
 from dataclasses import dataclass
 from math import log
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from scipy.special import gammaln, logsumexp
 from vaiphy.target import Target
 
 Floats = NDArray[np.float64]
+#: No parameters are taken to change the logarithm of the tree length by more.
+MOST_SCALING = 2.0
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,27 @@ def fit(target: Target, z: Floats, weights: Floats, fitting: ParameterFitting) -
     # A Student t with the same covariance is narrower at its centre.
     shrink = np.sqrt((fitting.freedom - 2.0) / fitting.freedom) * fitting.widening
     return ParameterLaw(target, shares, means, factors * shrink, fitting.freedom, fitting.prior_share)
+
+
+class LengthScaling(NamedTuple):
+    """How the tree length goes with the parameters: its logarithm changes by `slopes` with z, and is as usual at `mean`."""
+
+    mean: Floats
+    slopes: Floats
+
+    def factors(self, z: Floats) -> Floats:
+        """Factor on the expected lengths of each tree."""
+        return np.exp(np.clip(((z - self.mean) * self.slopes).sum(axis=1), -MOST_SCALING, MOST_SCALING))
+
+
+def length_scaling(z: Floats, lengths: Floats, weights: Floats, pseudo: float) -> tuple[LengthScaling, NDArray]:
+    """Fitted to weighted trees; also the Cholesky factor of the covariance of z."""
+    mean, factor = moments(z, weights, float(1.0 / np.square(weights).sum()), pseudo)
+    size = np.log(lengths[:, 1:].sum(axis=1))
+    # Plain sums: matrix products may round otherwise when the arrays lie otherwise in memory.
+    apart = weights * (size - (weights * size).sum())
+    together = (apart[:, None] * (z - mean)).sum(axis=0)
+    return LengthScaling(mean, np.linalg.solve(factor.T, np.linalg.solve(factor, together))), factor
 
 
 def moments(z: Floats, weights: Floats, effective: float, pseudo: float) -> tuple[Floats, NDArray]:

@@ -19,7 +19,7 @@ from vaiphy.kernels import sweep
 from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH
 from vaiphy.kernels.families import Data
 from vaiphy.parallel import chunks
-from vaiphy.posterior.parameter_law import moments
+from vaiphy.posterior.parameter_law import length_scaling
 from vaiphy.posterior.proposal import Proposal
 from vaiphy.workers.spread import Workers, spread
 
@@ -49,12 +49,8 @@ def walk_of(particles: "Particles", weights: Floats) -> Walk | None:
     z = particles.z
     if not z.shape[1]:
         return None
-    mean, factor = moments(z, weights, float(1.0 / np.square(weights).sum()), PSEUDO)
-    size = np.log(particles.lengths[:, 1:].sum(axis=1))
-    # Plain sums here and in `walked`: matrix products may round otherwise when the arrays lie otherwise in memory.
-    apart = weights * (size - (weights * size).sum())
-    together = (apart[:, None] * (z - mean)).sum(axis=0)
-    return Walk(mean, factor, np.linalg.solve(factor.T, np.linalg.solve(factor, together)))
+    scaling, factor = length_scaling(z, particles.lengths, weights, PSEUDO)
+    return Walk(scaling.mean, factor, scaling.slopes)
 
 
 def walked(

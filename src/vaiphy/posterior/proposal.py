@@ -16,7 +16,8 @@ from vaiphy.kernels import clade_draws, clades, rooted
 from vaiphy.parallel import chunks
 from vaiphy.posterior import parameter_law
 from vaiphy.posterior.islands import islands
-from vaiphy.posterior.parameter_law import ParameterLaw
+from vaiphy.posterior.length_response import no_response
+from vaiphy.posterior.parameter_law import LengthScaling, ParameterLaw, length_scaling
 from vaiphy.posterior.tree_law import LEAST_SHAPE, Fitting, TreeLaw, Trees, clade_keys, fit_law, log_constant, log_trees, n_words
 from vaiphy.target import Target
 from vaiphy.weights import systematic
@@ -35,7 +36,8 @@ class Proposal:
     """A distribution of (tree, lengths, parameters): a mixture of laws of trees, with shares, and one of parameters.
 
     Islands of trees (or of lengths) have laws of their own, since one law of many tables would blend them. `guard`: expected
-    number of lengths in a guarded draw that come from wider distributions than they are fitted to.
+    number of lengths in a guarded draw that come from wider distributions than they are fitted to. Lengths of guarded draws also
+    know each other (`kernels.clade_draws`) and the parameters (`scaling`).
 
     On the way to the posterior the mixture becomes sum_c share_c law_c^(1 - beta): given the law c, that is law_c^(1 - beta), so
     each tree is moved under one law, drawn anew at every stage.
@@ -46,6 +48,7 @@ class Proposal:
     log_shares: Floats
     parameters: ParameterLaw
     guard: float = 0.0
+    scaling: LengthScaling | None = None
 
     @cached_property
     def shared(self) -> Shared:
@@ -79,20 +82,31 @@ class Proposal:
         """As `sample`, some lengths drawn more widely."""
         pieces, rng = [], np.random.default_rng([*seed, n, 2])
         laws = systematic(np.exp(self.log_shares), n, rng.random()) if len(self.laws) > 1 else np.zeros(n, dtype=np.int64)
+        laws = np.sort(laws)
+        z = self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
+        scales = self._scales(z)
         for law in range(len(self.laws)):
+            begin = int(np.searchsorted(laws, law))
             for part in chunks(int((laws == law).sum()), PIECE):
-                pieces.append((self.target.n_taxa, self._wide, law, part.stop - part.start, (*seed, law, part.start)))
+                own = scales[begin + part.start : begin + part.stop]
+                pieces.append((self.target.n_taxa, self._wide, law, own, (*seed, law, part.start)))
         drawn = spread(draw_piece, (self.shared,), pieces, threads)
         children, lengths, tops, wide = (np.concatenate(column) for column in zip(*drawn))
-        z = self.parameters.sample(n, np.random.default_rng([*seed, n, 1]))
-        return GuardedDraws(children, lengths, tops, z, wide, np.sort(laws))
+        return GuardedDraws(children, lengths, tops, z, wide, laws)
 
-    def log_guarded(self, children: Ints, lengths: Floats, tops: Ints, log_laws: Floats, threads: Workers = 1) -> Floats:
-        """Log-density of guarded draws, from those under each law."""
+    def log_guarded(
+        self, children: Ints, lengths: Floats, tops: Ints, z: Floats, log_laws: Floats, threads: Workers = 1
+    ) -> tuple[Floats, Floats]:
+        """Log-densities of guarded draws, and of those in which no length is drawn more widely, from those under each law."""
         if self.guard == 0.0:
-            return self.log_path(log_laws, 0.0)
-        pieces = [(self._wide, children[part], lengths[part], tops[part]) for part in chunks(len(children), PIECE)]
-        return self.log_path(log_laws + np.concatenate(spread(guard_piece, (self.shared,), pieces, threads)), 0.0)
+            return (self.log_path(log_laws, 0.0),) * 2
+        parts, scales = chunks(len(children), PIECE), self._scales(z)
+        pieces = [(self._wide, scales[part], children[part], lengths[part], tops[part]) for part in parts]
+        guarded, plain = (np.concatenate(column) for column in zip(*spread(guard_piece, (self.shared,), pieces, threads)))
+        return self.log_path(log_laws + guarded, 0.0), self.log_path(log_laws + plain, 0.0)
+
+    def _scales(self, z: Floats) -> Floats:
+        return np.ones(len(z)) if self.scaling is None else self.scaling.factors(z)
 
     @property
     def _wide(self) -> Floats:
@@ -129,13 +143,15 @@ class GuardedDraws(NamedTuple):
 
 
 def draw_piece(
-    laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], n_taxa: int, guard: Floats, law: int, n: int, seed: tuple[int, ...]
-) -> tuple[Ints, Floats, Ints, Ints]:
+    laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], n_taxa: int, guard: Floats, law: int, scales: Floats,
+    seed: tuple[int, ...],
+) -> tuple[Ints, Floats, Ints, Ints]:  # fmt: skip
     """A few trees from one of the laws, guarded as `clade_draws.sample` has it."""
+    n = len(scales)
     children, tops = np.empty((n, n_taxa - 2, 2), dtype=np.int64), np.empty(n, dtype=np.int64)
     lengths, wide = np.zeros((n, 2 * n_taxa - 2)), np.empty(n, dtype=np.int64)
     rng = np.random.default_rng(seed)
-    clade_draws.sample(laws[law].clades, laws[law].draws, keys, guard, rng, children, lengths, tops, wide)
+    clade_draws.sample(laws[law].clades, laws[law].draws, keys, guard, scales, rng, children, lengths, tops, wide)
     return children, lengths, tops, wide
 
 
@@ -148,13 +164,19 @@ def density_piece(laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], children:
 
 
 def guard_piece(
-    laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], guard: Floats, children: Ints, lengths: Floats, tops: Ints
-) -> Floats:
-    """Log of the density that guarded lengths of a few trees are drawn from, over each law's own."""
-    out = np.empty((len(laws), len(children)))
-    for law, row in zip(laws, out):
-        clade_draws.log_guards(law.clades, keys, guard, children, lengths, tops, row)
-    return np.ascontiguousarray(out.T)
+    laws: tuple[TreeLaw, ...],
+    keys: NDArray[np.uint64],
+    guard: Floats,
+    scales: Floats,
+    children: Ints,
+    lengths: Floats,
+    tops: Ints,
+) -> tuple[Floats, Floats]:
+    """Logs of the densities that lengths of a few trees are drawn from, with the guard and without, over each law's own."""
+    out, plain = np.empty((len(laws), len(children))), np.empty((len(laws), len(children)))
+    for law, *rows in zip(laws, out, plain):
+        clade_draws.log_guards(law.clades, law.draws, keys, guard, scales, children, lengths, tops, *rows)
+    return np.ascontiguousarray(out.T), np.ascontiguousarray(plain.T)
 
 
 def prior_proposal(target: Target) -> Proposal:
@@ -170,7 +192,7 @@ def prior_proposal(target: Target) -> Proposal:
     empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     numbers = np.tile([shape, rate, log_constant(shape, rate)], 2)
     tables = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 4)), log_trees(target.n_taxa), numbers, target.rules)
-    draws = clade_draws.Draws(none, none, np.zeros((1, n_words(target.n_taxa)), dtype=np.uint64), np.zeros(1))
+    draws = clade_draws.Draws(none, none, np.zeros((1, n_words(target.n_taxa)), dtype=np.uint64), np.zeros(1), no_response(2))
     return Proposal(target, (TreeLaw(tables, draws),), np.zeros(1), ParameterLaw(target))
 
 
@@ -182,7 +204,9 @@ def fit(
     trees, z, weights = Trees(children[kept], lengths[kept], tops[kept]), z[kept], weights[kept]
     groups = islands(target, trees, weights, fitting)
     shares = np.array([weights[group].sum() for group in groups])
-    laws = tuple(fit_law(target, trees.take(group), weights[group], fitting) for group in groups)
+    scaling = length_scaling(z, trees.lengths, weights, fitting.parameters.pseudo)[0] if z.shape[1] else None
+    scales = np.ones(len(z)) if scaling is None else scaling.factors(z)
+    laws = tuple(fit_law(target, trees.take(group), weights[group], fitting, scales[group]) for group in groups)
     shares = (1.0 - fitting.alike) * shares + fitting.alike / len(groups)
     parameters = parameter_law.fit(target, z, weights, fitting.parameters)
-    return Proposal(target, laws, np.log(shares / shares.sum()), parameters, fitting.guard)
+    return Proposal(target, laws, np.log(shares / shares.sum()), parameters, fitting.guard, scaling)

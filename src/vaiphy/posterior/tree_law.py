@@ -11,6 +11,7 @@ from vaiphy.kernels import clades
 from vaiphy.kernels.binary import taxon_keys
 from vaiphy.kernels.clade_draws import Draws
 from vaiphy.kernels.clades import Clades
+from vaiphy.posterior.length_response import ResponseFitting, fit_response, no_response
 from vaiphy.posterior.parameter_law import ParameterFitting
 from vaiphy.posterior.split_law import Seen, SplitLaw, SplitSmoothing, placed, split_law
 from vaiphy.target import Target
@@ -32,7 +33,8 @@ class Fitting:
     fewer effective draws a clade or context has no Gamma of its own. `most_shape`: no Gamma is narrower. `guard`: see
     `proposal.Proposal`. `most_islands`: so many laws at most; each is fitted to at least `least_island` effective draws, and an
     island has a law of its own if that raises the log-density of trees left out by `island_gain` on average; `alike`: the part of
-    the probability that all islands share equally. `parameters`: how their own distribution is fitted.
+    the probability that all islands share equally. `parameters`: how their own distribution is fitted;
+    `response`: how lengths of draws follow each other.
     """
 
     splits: SplitSmoothing = field(default_factory=SplitSmoothing)
@@ -46,6 +48,7 @@ class Fitting:
     island_gain: float = 1.0
     alike: float = 0.1
     parameters: ParameterFitting = field(default_factory=ParameterFitting)
+    response: ResponseFitting = field(default_factory=ResponseFitting)
 
 
 class TreeLaw(NamedTuple):
@@ -74,8 +77,11 @@ class Gammas(NamedTuple):
     rate: Floats
 
 
-def fit_law(target: Target, trees: Trees, weights: Floats, fitting: Fitting) -> TreeLaw:
-    """The law fitted to weighted trees."""
+def fit_law(target: Target, trees: Trees, weights: Floats, fitting: Fitting, scales: Floats | None = None) -> TreeLaw:
+    """The law fitted to weighted trees; `scales`: factor on the lengths that each tree's parameters explain.
+
+    Without `scales` lengths do not respond to each other, which only draws would need.
+    """
     children, lengths, tops = trees
     weights = weights / weights.sum()
     effective = 1.0 / float(np.square(weights).sum())
@@ -95,7 +101,10 @@ def fit_law(target: Target, trees: Trees, weights: Floats, fitting: Fitting) -> 
     within = _gammas(context[:, 1:].ravel(), b, w, (clade[:, 1:].ravel(), alone), fitting)
     place_key, place_value, first, last = _places(alone, within, law)
     tables = Clades(law.key, law.value, place_key, place_value, log_trees(n), numbers, target.rules)
-    return TreeLaw(tables, Draws(first, last, law.part, law.cumulative))
+    response = no_response(len(place_key))
+    if scales is not None and fitting.guard > 0.0:
+        response = fit_response(tables, clade_keys(n), trees, scales, weights * effective, fitting.response)
+    return TreeLaw(tables, Draws(first, last, law.part, law.cumulative, response))
 
 
 def _places(alone: Gammas, within: Gammas, law: SplitLaw) -> tuple[NDArray, Floats, Ints, Ints]:
