@@ -29,7 +29,8 @@ def uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
             setattr(array, owner, getattr(array, owner).type(None))
         return array._getvalue()
     if isinstance(kind, types.BaseTuple):
-        parts = [uncounted(context, builder, part, builder.extract_value(value, i)) for i, part in enumerate(kind)]
+        kinds: Any = kind
+        parts = [uncounted(context, builder, part, builder.extract_value(value, i)) for i, part in enumerate(kinds)]
         return context.make_tuple(builder, kind, parts)
     return value
 
@@ -40,6 +41,6 @@ def lend(typing_context: Any, value: Any) -> Any:
     return value(value), lambda context, builder, signature, args: uncounted(context, builder, value, args[0])
 
 
-@overload(borrowed, jit_options=OPTIONS, strict=False)
+@overload(borrowed, jit_options=OPTIONS, strict=False)  # type: ignore[arg-type]
 def _compiled(value):
     return lambda value: lend(value)
