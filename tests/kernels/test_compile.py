@@ -156,7 +156,7 @@ def test_one_process_compiles_a_kernel_and_others_wait(tmp_path, monkeypatch, pa
     folder = Path(subprocess.run([sys.executable, "-c", probe], env=environment, capture_output=True, text=True).stdout.strip())
     fcntl = pytest.importorskip("fcntl")
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "slow.lock", "w") as held:
+    with open(folder / "vaiphy.kernels.slow.slow.lock", "w") as held:
         assert compiling.taken(held, fcntl)
         command = [sys.executable, "-c", WAITING, str(patience)]
         with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

@@ -37,6 +37,8 @@ KNOWN: set[str] = set()
 #: Seconds that a kernel is waited for that another process compiles.
 PATIENCE = 300.0
 _compiled: list[Any] = []
+#: Names of kernels that this process is compiling.
+_locked: set[str] = set()
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -67,22 +69,27 @@ def only_one(kernel: Any) -> Iterator[None]:
     Where there are no locks this does nothing, and after `PATIENCE` seconds nobody waits any longer: two processes then compile
     the same, which does no harm.
     """
-    stream = None
+    stream, name = None, f"{kernel.__module__}.{kernel.__name__}"
+    if name in _locked:  # a kernel that calls itself, with other types
+        yield
+        return
     with suppress(OSError, AttributeError, ImportError):
         import fcntl  # not on every system
 
         folder = Path(kernel._cache.cache_path)
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{kernel.__name__}.lock"
+        path = folder / f"{name}.lock"
         stream = open(path, "w")  # noqa: SIM115
         if not taken(stream, fcntl):
             with event.trigger_event("vaiphy:wait", data={"dispatcher": kernel}):
                 until = time.monotonic() + PATIENCE
                 while not taken(stream, fcntl) and time.monotonic() < until:
                     time.sleep(0.02)
+    _locked.add(name)
     try:
         yield
     finally:
+        _locked.discard(name)
         if stream is not None:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
