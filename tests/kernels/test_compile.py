@@ -124,3 +124,46 @@ def test_helpers_have_no_machine_code_of_their_own():
     (compiled,) = helper.overloads.values()
     assert compiled.library._compiled_object is None
     assert helper(2.0) == 4.0
+
+
+SLOW = IMPORT.format("compile", "kernel") + "@kernel\ndef slow(x):\n    return x + 1\n"
+WAITING = """
+import sys, time
+from numba.core import event
+from vaiphy.kernels import compile as compiling
+from vaiphy.kernels.slow import slow
+compiling.PATIENCE = float(sys.argv[1])
+waited = []
+class Listener(event.Listener):
+    def on_start(self, event): waited.append(True)
+    def on_end(self, event): pass
+event.register("vaiphy:wait", Listener())
+print("ready", flush=True)
+print(slow(1), sum(slow.stats.cache_hits.values()), len(waited), compiling.is_compiled(slow, "int64"))
+"""
+
+
+@pytest.mark.parametrize("patience", [60.0, 0.2])
+def test_one_process_compiles_a_kernel_and_others_wait(tmp_path, monkeypatch, patience):
+    """For a while: a process that holds on to a kernel stops nobody for good."""
+    package = tmp_path / "vaiphy" / "kernels"
+    package.mkdir(parents=True)
+    for name, text in {"../__init__": "", "__init__": "", "slow": SLOW}.items():
+        (package / f"{name}.py").write_text(text)
+    shutil.copy(KERNELS / "compile.py", package)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    probe = "from vaiphy.kernels.slow import slow; print(slow._cache.cache_path)"
+    folder = Path(subprocess.run([sys.executable, "-c", probe], env=environment, capture_output=True, text=True).stdout.strip())
+    fcntl = pytest.importorskip("fcntl")
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "vaiphy.kernels.slow.slow.lock", "w") as held:
+        assert compiling.taken(held, fcntl)
+        command = [sys.executable, "-c", WAITING, str(patience)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout.readline() == "ready\n"
+            if patience > 1.0:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    process.wait(1.0)
+                fcntl.flock(held, fcntl.LOCK_UN)
+            assert process.stdout.read().split() == ["2", "0", "1", "True"]
+    assert not list(folder.glob("*.lock"))

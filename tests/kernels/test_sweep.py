@@ -19,7 +19,7 @@ from reference.shapes import interpret, random_patterns
 from reference.topologies import names
 
 from vaiphy.alignment import SitePatterns
-from vaiphy.kernels import binary, branch, clade_draws, clades, equal_input, partials, regraft, spectral, sweep, tour
+from vaiphy.kernels import binary, branch, clade_draws, clades, equal_input, partials, regraft, spectral, sweep, tour, workspace
 from vaiphy.models.priors import length_prior
 from vaiphy.posterior.particles import Moves, evaluated
 from vaiphy.posterior.proposal import fit, prior_proposal
@@ -88,7 +88,7 @@ def test_plain_python_does_the_same(model, prior, monkeypatch):
     compiled = moved(proposal, start, 0.6, KINDS["together"], 4)
     sampled = [proposal.guarded_sample(3, [k]) for k in range(2)]
     fast = guards(replace(proposal, guard=0.5), sampled)
-    interpret(monkeypatch, binary, branch, clade_draws, clades, equal_input, partials, regraft, spectral, sweep, tour)
+    interpret(monkeypatch, binary, branch, clade_draws, clades, equal_input, partials, regraft, spectral, sweep, tour, workspace)
     monkeypatch.setattr(branch, "quick_log", np.log)
     with np.errstate(over="ignore"):  # 64-bit identities wrap around
         plain = moved(proposal, start, 0.6, KINDS["together"], 4)

@@ -11,6 +11,8 @@ from typing import Any
 
 #: Kernels are named without this.
 ROOM = "vaiphy.kernels."
+#: Numba compiles a kernel here; another process does, and is waited for.
+KINDS = ("numba:compile", "vaiphy:wait")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Compiling:
 
 
 class CompileWatch:
-    """Wall time spent compiling since the watch began.
+    """Wall time spent compiling since the watch began, or waiting for another process that does.
 
     `say` is called when the first compilation starts, `show` whenever a kernel (or a helper that it calls) is compiled for
     the first time; `count` is the number of kernels loaded so far.
@@ -82,8 +84,10 @@ def announced(say: Callable[[str], None], show: Callable[[Compiling], None] = la
 
     watch = CompileWatch(say, show, lambda: len(KNOWN))
     listener = Listener()
-    event.register("numba:compile", listener)
+    for kind in KINDS:
+        event.register(kind, listener)
     try:
         yield watch
     finally:
-        event.unregister("numba:compile", listener)
+        for kind in KINDS:
+            event.unregister(kind, listener)

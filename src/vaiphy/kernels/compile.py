@@ -4,18 +4,21 @@ Every kernel releases the GIL, so callers parallelise by running chunks of trees
 (`vaiphy.parallel`), and is cached on disk, so only the first start on a machine compiles.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numba
 from llvmlite import binding as llvm
 from llvmlite.binding import Linkage
+from numba.core import event
 from numba.core.codegen import CPUCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
@@ -31,7 +34,11 @@ OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "error_model": "
 HERE = Path(__file__).parent
 #: Names of all kernels and helpers that have been loaded, compiled or not.
 KNOWN: set[str] = set()
+#: Seconds that a kernel is waited for that another process compiles.
+PATIENCE = 300.0
 _compiled: list[Any] = []
+#: Names of kernels that this process is compiling.
+_locked: set[str] = set()
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +50,67 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     except (RuntimeError, AttributeError, OSError):  # no cache, or none that can be trusted: compile at every start
         return numba.njit(**OPTIONS)(function)
     _compiled.append(compiled)
+    compiled.__class__ = Kernel
     return compiled
+
+
+class Kernel(CPUDispatcher):
+    """A cached kernel, compiled by one process at a time: others that need it wait, and load what that one has compiled."""
+
+    def compile(self, sig: Any) -> Any:
+        with global_compiler_lock, only_one(self):
+            return super().compile(sig)
+
+
+@contextmanager
+def only_one(kernel: Any) -> Iterator[None]:
+    """Holds a lock on the compilation of a kernel; the system releases it when the process ends, however it ends.
+
+    Where there are no locks this does nothing, and after `PATIENCE` seconds nobody waits any longer: two processes then compile
+    the same, which does no harm.
+    """
+    stream, name = None, f"{kernel.__module__}.{kernel.__name__}"
+    if name in _locked:  # a kernel that calls itself, with other types
+        yield
+        return
+    with suppress(OSError, AttributeError, ImportError):
+        import fcntl  # not on every system
+
+        folder = Path(kernel._cache.cache_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}.lock"
+        stream = open(path, "w")  # noqa: SIM115
+        if not taken(stream, fcntl):
+            with event.trigger_event("vaiphy:wait", data={"dispatcher": kernel}):
+                until = time.monotonic() + PATIENCE
+                while not taken(stream, fcntl) and time.monotonic() < until:
+                    time.sleep(0.02)
+    _locked.add(name)
+    try:
+        yield
+    finally:
+        _locked.discard(name)
+        if stream is not None:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+                stream.close()
+
+
+def taken(stream: IO[str], locks: Any) -> bool:
+    """Lock an open file, if nobody else has."""
+    try:
+        locks.flock(stream, locks.LOCK_EX | locks.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_compiled(kernel: Any, word: str) -> bool | None:
+    """Whether the disk holds a kernel compiled for types whose names have this word in them; None if it cannot be kept there."""
+    try:
+        return any(word in str(key[0]) for key in kernel._cache._cache_file._load_index())
+    except (AttributeError, OSError, TypeError):
+        return None
 
 
 def keep_helpers_private() -> None:

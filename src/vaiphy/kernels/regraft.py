@@ -24,9 +24,9 @@ from vaiphy.kernels.compile import inlined
 from vaiphy.kernels.constraints import INSIDE, is_constrained, limits, mark_place, united
 from vaiphy.kernels.families import carry, fill_table
 from vaiphy.kernels.layout import COUNT_AT, PATTERNS
-from vaiphy.kernels.partials import MOST_PENDING, join, rescale, root_values, row_of, scale_of
+from vaiphy.kernels.partials import MOST_PENDING, pending_of, rescale, root_values, row_of, scale_of
 from vaiphy.kernels.rooted import NONE
-from vaiphy.kernels.tour import blend
+from vaiphy.kernels.workspace import blend, drawn_index, renew_upwards, replace_child, sister
 
 
 @inlined
@@ -86,197 +86,206 @@ def prior_terms(w, position, n, on_top, length, prior):
 
 
 @inlined
-def regraft(
-    children, parent, lengths, tree, clade, size, family, point, data, law, beta, prior,
-    rows, scale, pending, ups, up_scale, up_pending, carried, exponents, tables, work, order, scores, path_terms, rng, counts,
-):  # fmt: skip
-    """One regrafting. Rows must be those seen from the parents, and are so afterwards.
+def take_off(v, p, s, tree, family, point, data, rules, rows, work):
+    """Take clade v off: its sister s takes the place of their parent p. Returns the top of the rest."""
+    g = tree.parent[p]
+    tree.lengths[s] += tree.lengths[p]
+    tree.parent[s] = g
+    if g == 0:
+        return s
+    replace_child(g, p, s, tree.children)
+    renew_upwards(g, tree, family, point, data, rules, rows, work)
+    return np.int64(tree.whole[0])
 
-    `clade` and `size` are kept up to date. `ups` (n - 2 rows): partials above each internal vertex's branch. Returns whether the
-    clade was moved.
+
+@inlined
+def hang_in(v, p, w, lower, upper, stalk, tree, family, point, data, rules, rows, rng, work):
+    """Hang clade v in above w, with these lengths below and above the new vertex p and of the clade's own branch."""
+    n = data.tips.shape[0]
+    up = tree.parent[w]
+    tree.parent[w], tree.parent[v], tree.parent[p] = p, p, up
+    tree.children[p - n, 0], tree.children[p - n, 1] = w, v
+    if rng.random() < 0.5:
+        tree.children[p - n, 0], tree.children[p - n, 1] = v, w
+    if up == 0:
+        tree.whole[0] = p
+    else:
+        replace_child(up, w, p, tree.children)
+    tree.lengths[w], tree.lengths[p], tree.lengths[v] = lower, upper, stalk
+    renew_upwards(p, tree, family, point, data, rules, rows, work)
+
+
+@inlined
+def fill_above(w, up, out, on_top, children, lengths, family, point, data, rows, ups, tops):
+    """out: partials above the branch of w, as seen from it, whose parent is `up`. Returns their scale and pending."""
+    n = data.tips.shape[0]
+    x = sister(w, children, up)
+    carry(family, point, data, lengths[up], data.tips[0] if on_top else ups.values[up - n], on_top, out, False)
+    carry(family, point, data, lengths[x], row_of(x, data, rows.values), x < n, out, True)
+    value = scale_of(x, n, rows.scale) + (0.0 if on_top else ups.scale[up - n])
+    count = pending_of(x, n, rows.pending) + (1 if on_top else ups.pending[up - n])
+    if count > MOST_PENDING:
+        value += rescale(out, data, tops)
+        count = 1
+    return value, count
+
+
+@inlined
+def hung_value(middle, family, point, data, stalk, values):
+    """Log-likelihood with rows `middle` and `stalk` where the clade hangs, up to their scales."""
+    total = 0.0
+    for k in range(data.ascertained.shape[0]):
+        root_values(family, point, data, stalk, False, middle, False, values, k)
+        total += log_values(values, data.counts, data.layout[COUNT_AT, k], data.layout[PATTERNS, k])
+    return total
+
+
+@inlined
+def score_places(v, s, top, tree, family, point, data, goal, rows, ups, space):
+    """Score every branch of the rest, from the top down: `space.scores` in `space.order`. Returns how many there are.
+
+    `ups` are filled with the partials above each internal vertex's branch.
     """
     n = data.tips.shape[0]
-    top = np.int64(tree[0])
-    v = 1 + np.int64(rng.random() * (2 * n - 4))
-    if v >= top:
-        v += 1
-    p = parent[v]
-    s = children[p - n, 0] if children[p - n, 1] == v else children[p - n, 1]
-    g = parent[p]
-    old_lower, old_upper, old_stalk = lengths[s], lengths[p], lengths[v]
-    # Take the clade off: the sister s takes the place of p.
-    lengths[s] = old_lower + old_upper
-    parent[s] = g
-    if g == 0:
-        top = s
-    else:
-        if children[g - n, 0] == p:
-            children[g - n, 0] = s
-        else:
-            children[g - n, 1] = s
-    w = g
-    while w != 0:
-        a, b = children[w - n, 0], children[w - n, 1]
-        clade[w] ^= clade[v]
-        size[w] = united(law.rules, size[a], size[b])
-        join(w, a, lengths[a], b, lengths[b], family, point, data, rows, scale, pending, work)
-        w = parent[w]
-    constrained = is_constrained(law.rules)
-    root, under = limits(v, s, g, top, parent, clade, size, law.rules)
-    mark = np.empty(2 * n if constrained else 1, dtype=np.int64)
-    # Score every branch of the rest, from the top down.
-    outer_v = v < n
-    # The Gamma of the clade alone: the same wherever it goes.
-    shape_v, rate_v, constant_v = length_gamma(law, clade[v], NONE, outer_v)
-    stalk = carried[0]
-    carry(family, point, data, shape_v / rate_v, row_of(v, data, rows), v < n, stalk, False)
-    middle, leaf_up = carried[1], carried[2]
+    order, scores, rules = space.order, space.scores, goal.law.rules
+    constrained = is_constrained(rules)
+    root, under = limits(v, s, tree.parent[s], top, tree.parent, tree.clade, tree.size, rules)
     order[0] = top
-    path_terms[root] = 0.0
-    found = 1
-    reading = 0
-    best = -np.inf
+    space.path_terms[root] = 0.0
+    middle = space.carried[1]
+    found, reading = 1, 0
     while reading < found:
         w = order[reading]
-        up = parent[w]
-        on_top = up == 0
-        # What is above the branch of w, as seen from it.
-        if up == 0:
-            above, above_tip, above_scale = data.tips[0], True, 0.0
-        else:
-            x = children[up - n, 0] if children[up - n, 1] == w else children[up - n, 1]
-            out = leaf_up if w < n else ups[w - n]
-            if parent[up] == 0:
-                carry(family, point, data, lengths[up], data.tips[0], True, out, False)
-                count, value = 1, 0.0
-            else:
-                carry(family, point, data, lengths[up], ups[up - n], False, out, False)
-                count, value = up_pending[up - n], up_scale[up - n]
-            carry(family, point, data, lengths[x], row_of(x, data, rows), x < n, out, True)
-            value += scale_of(x, n, scale)
-            count += 1 if x < n else pending[x - n]
-            if count > MOST_PENDING:
-                value += rescale(out, data, work[0])
-                count = 1
-            if w >= n:
-                up_scale[w - n] = value
-                up_pending[w - n] = count
-            above, above_tip, above_scale = out, False, value
         inside, allowed = True, True
         if constrained:
-            allowed = mark_place(w, v, root, under, parent, clade, size, law.rules, mark)
-            inside = mark[w] & INSIDE != 0
-        scores[reading] = np.log(lengths[w]) if allowed else -np.inf
-        if allowed and beta > 0.0:
-            hang(w, 0.5, lengths, family, point, data, rows, above, above_tip, middle)
-            value = 0.0
-            for k in range(data.ascertained.shape[0]):
-                root_values(family, point, data, stalk, False, middle, False, work[0], k)
-                value += log_values(work[0], data.counts, data.layout[COUNT_AT, k], data.layout[PATTERNS, k])
-            scores[reading] += beta * (value + above_scale + scale_of(w, n, scale))
-        if inside and beta < 1.0:
+            allowed = mark_place(w, v, root, under, tree.parent, tree.clade, tree.size, rules, space.mark)
+            inside = space.mark[w] & INSIDE != 0
+        score = np.log(tree.lengths[w])
+        if goal.beta > 0.0:
+            up = tree.parent[w]
+            above, above_scale, pending = data.tips[0], 0.0, 1
+            if up != 0:
+                above = ups.values[w - n] if w >= n else space.carried[2]
+                above_scale, pending = fill_above(
+                    w, up, above, tree.parent[up] == 0, tree.children, tree.lengths, family, point, data, rows, ups, space.work[0]
+                )
+                if w >= n:
+                    ups.scale[w - n], ups.pending[w - n] = above_scale, pending
             if allowed:
-                scores[reading] += (1.0 - beta) * place_terms(w, v, 0.5, path_terms, children, parent, lengths, clade, size, law)
+                hang(w, 0.5, tree.lengths, family, point, data, rows.values, above, up == 0, middle)
+                value = hung_value(middle, family, point, data, space.carried[0], space.work[0])
+                score += goal.beta * (value + above_scale + scale_of(w, n, rows.scale))
+        if inside and goal.beta < 1.0:
+            if allowed:
+                score += (1.0 - goal.beta) * place_terms(
+                    w, v, 0.5, space.path_terms, tree.children, tree.parent, tree.lengths, tree.clade, tree.size, goal.law
+                )
             if w >= n:
-                pass_down(w, v, path_terms, children, parent, lengths, clade, size, law)
-        best = max(best, scores[reading])
+                pass_down(w, v, space.path_terms, tree.children, tree.parent, tree.lengths, tree.clade, tree.size, goal.law)
+        scores[reading] = score if allowed else -np.inf
         if w >= n:
-            order[found] = children[w - n, 0]
-            order[found + 1] = children[w - n, 1]
+            order[found], order[found + 1] = tree.children[w - n, 0], tree.children[w - n, 1]
             found += 2
         reading += 1
-    total = 0.0
-    for i in range(found):
-        total += np.exp(scores[i] - best)
-    log_total = best + np.log(total)
-    u = rng.random() * total
-    new = 0
-    while new < found - 1 and u >= np.exp(scores[new] - best):
-        u -= np.exp(scores[new] - best)
-        new += 1
+    return found
+
+
+@inlined
+def fit_place(w, v, position, rest, gamma, table, tree, family, point, data, goal, rows, ups, space):
+    """Fit the length of clade v's branch when it hangs above w. Returns mode and shape, and the scale of the table."""
+    n = data.tips.shape[0]
+    if goal.beta > 0.0:
+        up, middle, above, above_scale = tree.parent[w], space.carried[1], data.tips[0], 0.0
+        if up != 0 and w >= n:
+            above, above_scale = ups.values[w - n], ups.scale[w - n]
+        elif up != 0:
+            above = space.carried[2]
+            above_scale, _ = fill_above(
+                w, up, above, tree.parent[up] == 0, tree.children, tree.lengths, family, point, data, rows, ups, space.work[0]
+            )
+        hang(w, position, tree.lengths, family, point, data, rows.values, above, up == 0, middle)
+        fill_table(family, point, data, row_of(v, data, rows.values), v < n, middle, False, table)
+    else:
+        above_scale = 0.0
+    exponent, rate, power = blend(goal, gamma[0], gamma[1], v < n)
+    mode, fitted = fit_gamma(
+        data, table, space.exponents, goal.beta, exponent, rate, power, rest, gamma[0] / gamma[1], space.work
+    )
+    return mode, fitted, above_scale + scale_of(w, n, rows.scale)
+
+
+@inlined
+def place_weight(
+    w, v, position, length, mode, fitted, scale, rest, gamma, table, tree, family, point, data, goal, space
+):  # fmt: skip
+    """Log of pi_beta over the density of being proposed, but for the choice of the place, of clade v hung in above w."""
+    outer = v < data.tips.shape[0]
+    exponent, rate, power = blend(goal, gamma[0], gamma[1], outer)
+    value = conditional(length, exponent, rate, power, rest)
+    value -= log_draw(length, mode, fitted, exponent, wide_rate(rate, power, rest, mode))
+    whole = tree.lengths[w]
+    value += np.log(whole)
+    if goal.beta > 0.0:
+        value += goal.beta * (score(data, table, space.exponents, length, space.work) + scale)
+        value += goal.beta * prior_terms(w, position, data.tips.shape[0], tree.parent[w] == 0, whole, goal.prior)
+    if goal.beta < 1.0:
+        term = place_terms(
+            w, v, position, space.path_terms, tree.children, tree.parent, tree.lengths, tree.clade, tree.size, goal.law
+        )
+        shape, rate, constant = length_gamma(goal.law, tree.clade[v], tree.clade[w] ^ tree.clade[v], outer)
+        term += constant - gamma[2] + (shape - gamma[0]) * np.log(length) - (rate - gamma[1]) * length
+        value += (1.0 - goal.beta) * term
+    return value
+
+
+@inlined
+def regraft(tree, family, point, data, goal, rows, ups, space, rng, counts):
+    """One regrafting; returns whether the clade was moved. Rows must be those seen from the parents, and are so afterwards."""
+    n = data.tips.shape[0]
+    lengths, tables, rules = tree.lengths, space.tables, goal.law.rules
+    v = 1 + np.int64(rng.random() * (2 * n - 4))
+    if v >= np.int64(tree.whole[0]):
+        v += 1
+    p = tree.parent[v]
+    s = sister(v, tree.children, p)
+    old_lower, old_upper, old = lengths[s], lengths[p], lengths[v]
+    rest = max(tree.whole[1] - old, 0.0)
+    top = take_off(v, p, s, tree, family, point, data, rules, rows, space.work)
+    # The Gamma of the clade alone: the same wherever it goes.
+    gamma = length_gamma(goal.law, tree.clade[v], NONE, v < n)
+    carry(family, point, data, gamma[0] / gamma[1], row_of(v, data, rows.values), v < n, space.carried[0], False)
+    found = score_places(v, s, top, tree, family, point, data, goal, rows, ups, space)
+    new, _ = drawn_index(space.scores, found, rng)
     was = 0
-    while order[was] != s:
+    while space.order[was] != s:
         was += 1
-    if scores[new] == -np.inf:  # by rounding alone
+    if space.scores[new] == -np.inf:  # by rounding alone
         new = was
-    rest = max(tree[1] - old_stalk, 0.0)
-    exponent, rate_b, power = blend(beta, prior, shape_v, rate_v, outer_v)
-    weight = np.empty(2)
-    position, length = 0.5, 0.0
     counts[3, 1] += 1
     counts[4, 1] += 1 if new != was else 0
-    for k in range(2):
-        # 0: where the clade was; 1: where it may go.
-        i = was if k == 0 else new
-        w = order[i]
-        on_top = parent[w] == 0
-        position = old_lower / lengths[s] if k == 0 else rng.random()
-        if on_top:
-            hang(w, position, lengths, family, point, data, rows, data.tips[0], True, middle)
-            above_scale = 0.0
-        elif w >= n:
-            hang(w, position, lengths, family, point, data, rows, ups[w - n], False, middle)
-            above_scale = up_scale[w - n]
-        else:
-            up = parent[w]
-            x = children[up - n, 0] if children[up - n, 1] == w else children[up - n, 1]
-            if parent[up] == 0:
-                carry(family, point, data, lengths[up], data.tips[0], True, leaf_up, False)
-                above_scale = 0.0
-            else:
-                carry(family, point, data, lengths[up], ups[up - n], False, leaf_up, False)
-                above_scale = up_scale[up - n]
-            carry(family, point, data, lengths[x], row_of(x, data, rows), x < n, leaf_up, True)
-            above_scale += scale_of(x, n, scale)
-            hang(w, position, lengths, family, point, data, rows, leaf_up, False, middle)
-        fill_table(family, point, data, row_of(v, data, rows), v < n, middle, False, tables[k])
-        mode, fitted = fit_gamma(data, tables[k], exponents, beta, exponent, rate_b, power, rest, shape_v / rate_v, work)
-        wide = wide_rate(rate_b, power, rest, mode)
-        length = old_stalk if k == 0 else draw_length(mode, fitted, exponent, wide, rng)
-        lower, upper = position * lengths[w], (1.0 - position) * lengths[w]
-        if k == 1 and not (MIN_LENGTH <= length <= MAX_LENGTH and lower >= MIN_LENGTH and upper >= MIN_LENGTH):
-            weight[1] = -np.inf
-            break
-        value = conditional(length, exponent, rate_b, power, rest) - log_draw(length, mode, fitted, exponent, wide)
-        value += np.log(lengths[w]) - (scores[i] - log_total)
-        if beta > 0.0:
-            value += beta * (score(data, tables[k], exponents, length, work) + above_scale + scale_of(w, n, scale))
-            value += beta * prior_terms(w, position, n, on_top, lengths[w], prior)
-        if beta < 1.0:
-            value += (1.0 - beta) * place_terms(w, v, position, path_terms, children, parent, lengths, clade, size, law)
-            joined = clade[w] ^ clade[v]
-            shape, rate, constant = length_gamma(law, clade[v], joined, outer_v)
-            value += (1.0 - beta) * (constant - constant_v + (shape - shape_v) * np.log(length) - (rate - rate_v) * length)
-        weight[k] = value
-    moved = np.log(rng.random()) < weight[1] - weight[0]
+    w = space.order[new]
+    # Where the clade was, then where it may go.
+    position = old_lower / lengths[s]
+    mode, fitted, scale = fit_place(s, v, position, rest, gamma, tables[0], tree, family, point, data, goal, rows, ups, space)
+    before = place_weight(
+        s, v, position, old, mode, fitted, scale, rest, gamma, tables[0], tree, family, point, data, goal, space
+    )  # fmt: skip
+    position = rng.random()
+    lower, upper = position * lengths[w], (1.0 - position) * lengths[w]
+    mode, fitted, scale = fit_place(w, v, position, rest, gamma, tables[1], tree, family, point, data, goal, rows, ups, space)
+    exponent, rate, power = blend(goal, gamma[0], gamma[1], v < n)
+    length = draw_length(mode, fitted, exponent, wide_rate(rate, power, rest, mode), rng)
+    after = -np.inf
+    if MIN_LENGTH <= length <= MAX_LENGTH and lower >= MIN_LENGTH and upper >= MIN_LENGTH:
+        after = place_weight(
+            w, v, position, length, mode, fitted, scale, rest, gamma, tables[1], tree, family, point, data, goal, space
+        )  # fmt: skip
+    ratio = after - before + space.scores[was] - space.scores[new]
+    moved = np.log(rng.random()) < ratio
     counts[3, 0] += 1 if moved else 0
     counts[4, 0] += 1 if moved and new != was else 0
-    w = order[new] if moved else s
     if not moved:
-        position, length = old_lower / lengths[s], old_stalk
-    # Hang the clade in above w.
-    up = parent[w]
-    whole = lengths[w]
-    parent[w], parent[v], parent[p] = p, p, up
-    children[p - n, 0], children[p - n, 1] = w, v
-    if rng.random() < 0.5:
-        children[p - n, 0], children[p - n, 1] = v, w
-    if up == 0:
-        top = p
-    else:
-        if children[up - n, 0] == w:
-            children[up - n, 0] = p
-        else:
-            children[up - n, 1] = p
-    lengths[w], lengths[p], lengths[v] = position * whole, (1.0 - position) * whole, length
-    if not moved:
-        lengths[s], lengths[p] = old_lower, old_upper
-    tree[0], tree[1] = top, rest + length
-    w = p
-    while w != 0:
-        a, b = children[w - n, 0], children[w - n, 1]
-        clade[w] = clade[a] ^ clade[b]
-        size[w] = united(law.rules, size[a], size[b])
-        join(w, a, lengths[a], b, lengths[b], family, point, data, rows, scale, pending, work)
-        w = parent[w]
+        w, lower, upper, length = s, old_lower, old_upper, old
+    hang_in(v, p, w, lower, upper, length, tree, family, point, data, rules, rows, rng, space.work)
+    tree.whole[1] = rest + length
     return moved

@@ -28,27 +28,21 @@ from vaiphy.kernels.compile import inlined
 from vaiphy.kernels.constraints import may_pair, united
 from vaiphy.kernels.families import carry, fill_table
 from vaiphy.kernels.partials import MOST_PENDING, join, pending_of, rescale, row_of, scale_of
+from vaiphy.kernels.workspace import CONSTANT, EXPONENT, MASS, MODE, RATE, SHAPE, blend, drawn_index, meet, replace_child, sister
 
 
 @inlined
-def blend(beta, prior, shape, rate, outer):
-    """Exponent and rate of b in prior^beta * proposal^(1 - beta), and the power of the tree length."""
-    alpha = prior[0] if outer else prior[1]
-    a = beta * (alpha - 1.0) + (1.0 - beta) * (shape - 1.0)
-    return a, beta * prior[2] + (1.0 - beta) * rate, beta * prior[3]
-
-
-@inlined
-def relength(v, above, tree, lengths, clade, family, point, data, law, beta, prior, rows, exponents, tables, work, rng, counts):
+def relength(v, above, tree, family, point, data, goal, rows, space, rng, counts):
     """Draw the length of the branch between v (row seen from above) and the vertex `above` (row seen from v, or taxon 0)."""
     n = data.tips.shape[0]
     outer = v < n or above == 0
-    shape, rate, _ = length_gamma(law, clade[v], clade[above], outer)
-    a, rate_b, power = blend(beta, prior, shape, rate, outer)
-    old = lengths[v]
-    rest = max(tree[1] - old, 0.0)
-    fill_table(family, point, data, row_of(v, data, rows), v < n, row_of(above, data, rows), above == 0, tables[0])
-    mode, fitted = fit_gamma(data, tables[0], exponents, beta, a, rate_b, power, rest, shape / rate, work)
+    shape, rate, _ = length_gamma(goal.law, tree.clade[v], tree.clade[above], outer)
+    a, rate_b, power = blend(goal, shape, rate, outer)
+    old = tree.lengths[v]
+    rest = max(tree.whole[1] - old, 0.0)
+    table, exponents, work = space.tables[0], space.exponents, space.work
+    fill_table(family, point, data, row_of(v, data, rows.values), v < n, row_of(above, data, rows.values), above == 0, table)
+    mode, fitted = fit_gamma(data, table, exponents, goal.beta, a, rate_b, power, rest, shape / rate, work)
     wide = wide_rate(rate_b, power, rest, mode)
     new = draw_length(mode, fitted, a, wide, rng)
     counts[0, 1] += 1
@@ -56,179 +50,194 @@ def relength(v, above, tree, lengths, clade, family, point, data, law, beta, pri
         return
     ratio = conditional(new, a, rate_b, power, rest) - conditional(old, a, rate_b, power, rest)
     ratio += log_draw(old, mode, fitted, a, wide) - log_draw(new, mode, fitted, a, wide)
-    if beta > 0.0:
-        ratio += beta * (score(data, tables[0], exponents, new, work) - score(data, tables[0], exponents, old, work))
+    if goal.beta > 0.0:
+        ratio += goal.beta * (score(data, table, exponents, new, work) - score(data, table, exponents, old, work))
     if np.log(rng.random()) < ratio:
-        lengths[v] = new
-        tree[1] = rest + new
+        tree.lengths[v] = new
+        tree.whole[1] = rest + new
         counts[0, 0] += 1
 
 
 @inlined
-def interchange(
-    v, p, children, parent, lengths, tree, clade, size, family, point, data, law, beta, prior,
-    rows, scale, pending, carried, exponents, tables, work, rng, counts,
-):  # fmt: skip
+def part_term(c, whole, tree, law):
+    """Log-density of how c is split and of the length of its branch, as part of the clade `whole`."""
+    length = length_term(law, tree.clade[c], whole, c < tree.children.shape[0] + 2, tree.lengths[c])
+    return split_term(c, whole, tree.children, tree.clade, tree.size, law) + length
+
+
+@inlined
+def pairing_term(x, y, z, p, joined, tree, law):
+    """Log-density of the splits around an inner branch that joins x and y below p, with z beside it, and of what is around it."""
+    clade, size = tree.clade, tree.size
+    above = clade[tree.parent[p]]
+    value = log_split(law, clade[p], clade[x], clade[y], size[x], size[y])
+    value += log_split(law, above, joined, clade[z], united(law.rules, size[x], size[y]), size[z])
+    return value + part_term(x, joined, tree, law) + part_term(y, joined, tree, law) + part_term(z, clade[p], tree, law)
+
+
+@inlined
+def fill_pairing_table(i, j, k, family, point, data, carried, table):
+    """The table of an inner branch with the carried rows i and j at one end, k and 3 at the other."""
+    one, two, three, four, below, above = carried[i], carried[j], carried[k], carried[3], carried[4], carried[5]
+    for q in range(below.shape[0]):
+        below[q] = one[q] * two[q]
+        above[q] = three[q] * four[q]
+    fill_table(family, point, data, below, False, above, False, table)
+
+
+@inlined
+def weigh_pairing(k, p, rest, tree, family, point, data, goal, space):
+    """Fill option k: 0 leaves the children a and b where they are, 1 puts their aunt s in the place of a, 2 in that of b."""
+    i, j = 2 if k == 1 else 0, 2 if k == 2 else 1
+    x, y, z = space.order[i], space.order[j], space.order[3 - i - j]
+    option, table = space.options[k], space.tables[k]
+    joined = tree.clade[x] ^ tree.clade[y]
+    if k > 0 and not may_pair(goal.law.rules, tree.size[x], tree.size[y], tree.size[z], joined):
+        option[MASS] = -np.inf
+        return
+    shape, rate, constant = length_gamma(goal.law, joined, tree.clade[p], False)
+    exponent, rate_b, power = blend(goal, shape, rate, False)
+    value = 0.0
+    if goal.beta < 1.0:
+        value = (1.0 - goal.beta) * (pairing_term(x, y, z, p, joined, tree, goal.law) + constant)
+    if goal.beta > 0.0:
+        fill_pairing_table(i, j, 3 - i - j, family, point, data, space.carried, table)
+    mode, fitted = fit_gamma(data, table, space.exponents, goal.beta, exponent, rate_b, power, rest, shape / rate, space.work)
+    option[EXPONENT], option[RATE], option[MODE], option[SHAPE], option[CONSTANT] = exponent, rate_b, mode, fitted, value
+    option[MASS] = value + conditional(mode, exponent, rate_b, power, rest) - log_gamma(mode, fitted, fitted / mode)
+    if goal.beta > 0.0:
+        option[MASS] += goal.beta * score(data, table, space.exponents, mode, space.work)
+
+
+@inlined
+def option_term(option, length, power, rest):
+    """Log-density under pi_beta over that of being proposed, but for the likelihood, of an option with this length."""
+    wide = wide_rate(option[RATE], power, rest, option[MODE])
+    value = option[CONSTANT] - option[MASS] + conditional(length, option[EXPONENT], option[RATE], power, rest)
+    return value - log_draw(length, option[MODE], option[SHAPE], option[EXPONENT], wide)
+
+
+@inlined
+def interchange(v, p, tree, family, point, data, goal, rows, space, rng, counts):
     """Choose between the three topologies around the inner branch above v, and draw its length."""
     n = data.tips.shape[0]
-    side = 0 if children[p - n, 0] == v else 1
-    s = children[p - n, 1 - side]
-    a, b = children[v - n, 0], children[v - n, 1]
-    up = parent[p]
+    children, options = tree.children, space.options
+    up = tree.parent[p]
+    around = space.order
+    around[0], around[1], around[2] = children[v - n, 0], children[v - n, 1], sister(v, children, p)
     for j in range(3):
-        c = a if j == 0 else b if j == 1 else s
-        carry(family, point, data, lengths[c], row_of(c, data, rows), c < n, carried[j], False)
-    carry(family, point, data, lengths[p], row_of(up, data, rows), up == 0, carried[3], False)
-    old = lengths[v]
-    rest = max(tree[1] - old, 0.0)
-    below, above = carried[4], carried[5]
-    exponent = np.empty(3)
-    rate = np.empty(3)
-    modes = np.empty(3)
-    fitted = np.empty(3)
-    constant = np.empty(3)
-    mass = np.empty(3)
-    power = 0.0
+        c = around[j]
+        carry(family, point, data, tree.lengths[c], row_of(c, data, rows.values), c < n, space.carried[j], False)
+    carry(family, point, data, tree.lengths[p], row_of(up, data, rows.values), up == 0, space.carried[3], False)
+    old = tree.lengths[v]
+    rest = max(tree.whole[1] - old, 0.0)
     for k in range(3):
-        # 0: v keeps its children; 1: s takes the place of a; 2: s takes the place of b.
-        x, y, z = (a, b, s) if k == 0 else (s, b, a) if k == 1 else (a, s, b)
-        joined = clade[x] ^ clade[y]
-        if k > 0 and not may_pair(law.rules, size[x], size[y], size[z], joined):
-            mass[k] = -np.inf
-            continue
-        shape_q, rate_q, constant_q = length_gamma(law, joined, clade[p], False)
-        exponent[k], rate[k], power = blend(beta, prior, shape_q, rate_q, False)
-        constant[k] = 0.0
-        if beta < 1.0:
-            density = log_split(law, clade[p], clade[x], clade[y], size[x], size[y])
-            density += log_split(law, clade[up], joined, clade[z], united(law.rules, size[x], size[y]), size[z])
-            # Those around the branch are part of other clades now.
-            for c, whole in ((x, joined), (y, joined), (z, clade[p])):
-                density += split_term(c, whole, children, clade, size, law)
-                density += length_term(law, clade[c], whole, c < n, lengths[c])
-            constant[k] = (1.0 - beta) * (density + constant_q)
-        if beta > 0.0:
-            one = carried[2] if k == 1 else carried[0]
-            two = carried[2] if k == 2 else carried[1]
-            three = carried[2] if k == 0 else carried[0] if k == 1 else carried[1]
-            for i in range(below.shape[0]):
-                below[i] = one[i] * two[i]
-                above[i] = three[i] * carried[3, i]
-            fill_table(family, point, data, below, False, above, False, tables[k])
-        modes[k], fitted[k] = fit_gamma(
-            data, tables[k], exponents, beta, exponent[k], rate[k], power, rest, shape_q / rate_q, work
-        )
-        mass[k] = constant[k] + conditional(modes[k], exponent[k], rate[k], power, rest)
-        mass[k] -= log_gamma(modes[k], fitted[k], fitted[k] / modes[k])
-        if beta > 0.0:
-            mass[k] += beta * score(data, tables[k], exponents, modes[k], work)
-    top = max(mass[0], max(mass[1], mass[2]))
-    total = np.exp(mass[0] - top) + np.exp(mass[1] - top) + np.exp(mass[2] - top)
-    u = rng.random() * total
-    k = 0
-    while k < 2 and u >= np.exp(mass[k] - top):
-        u -= np.exp(mass[k] - top)
-        k += 1
-    if mass[k] == -np.inf:  # by rounding alone
+        weigh_pairing(k, p, rest, tree, family, point, data, goal, space)
+    k, _ = drawn_index(options[:, MASS], 3, rng)
+    if options[k, MASS] == -np.inf:  # by rounding alone
         k = 0
-    wide = wide_rate(rate[k], power, rest, modes[k])
-    new = draw_length(modes[k], fitted[k], exponent[k], wide, rng)
+    power = goal.beta * goal.prior[3]
+    wide = wide_rate(options[k, RATE], power, rest, options[k, MODE])
+    new = draw_length(options[k, MODE], options[k, SHAPE], options[k, EXPONENT], wide, rng)
     counts[1, 1] += 1
     counts[2, 1] += 1 if k > 0 else 0
     accepted = False
     if MIN_LENGTH <= new <= MAX_LENGTH:
-        ratio = constant[k] - constant[0] + mass[0] - mass[k]
-        ratio += conditional(new, exponent[k], rate[k], power, rest) - conditional(old, exponent[0], rate[0], power, rest)
-        ratio -= log_draw(new, modes[k], fitted[k], exponent[k], wide)
-        ratio += log_draw(old, modes[0], fitted[0], exponent[0], wide_rate(rate[0], power, rest, modes[0]))
-        if beta > 0.0:
-            ratio += beta * (score(data, tables[k], exponents, new, work) - score(data, tables[0], exponents, old, work))
+        ratio = option_term(options[k], new, power, rest) - option_term(options[0], old, power, rest)
+        if goal.beta > 0.0:
+            gain = score(data, space.tables[k], space.exponents, new, space.work)
+            ratio += goal.beta * (gain - score(data, space.tables[0], space.exponents, old, space.work))
         accepted = np.log(rng.random()) < ratio
     if accepted:
         counts[1, 0] += 1
         counts[2, 0] += 1 if k > 0 else 0
-        lengths[v] = new
-        tree[1] = rest + new
+        tree.lengths[v] = new
+        tree.whole[1] = rest + new
         if k > 0:
-            moved = a if k == 1 else b
-            children[v - n, k - 1] = s
-            children[p - n, 1 - side] = moved
-            parent[s], parent[moved] = v, p
-            clade[v] = clade[children[v - n, 0]] ^ clade[children[v - n, 1]]
-            size[v] = united(law.rules, size[children[v - n, 0]], size[children[v - n, 1]])
-            for w in range(2):
-                x, y = (v, children[v - n, 1]) if w == 0 else (p, up)
-                z = children[v - n, 0] if w == 0 else moved
-                i, j = (0 if k == 2 else 2, 1 if k == 1 else 2) if w == 0 else (k - 1, 3)
-                out = rows[x - n]
-                for q in range(out.shape[0]):
-                    out[q] = carried[i, q] * carried[j, q]
-                scale[x - n] = scale_of(y, n, scale) + scale_of(z, n, scale)
-                pending[x - n] = pending_of(y, n, pending) + pending_of(z, n, pending)
-                if pending[x - n] > MOST_PENDING:
-                    scale[x - n] += rescale(out, data, work[0])
-                    pending[x - n] = 1
+            exchange(k, v, p, tree, data, goal.law.rules, rows, space)
     # Which child comes first has no meaning; a coin makes the next way of the tour independent of the last.
     if rng.random() < 0.5:
         children[v - n, 0], children[v - n, 1] = children[v - n, 1], children[v - n, 0]
 
 
 @inlined
-def turn(v, c, children, parent, lengths, family, point, data, rows, scale, pending, work):
-    """rows[v] as seen from its child c: the other child and the parent's side."""
+def exchange(k, v, p, tree, data, rules, rows, space):
+    """Let the sister s of v change places with v's child k - 1."""
     n = data.tips.shape[0]
-    s = children[v - n, 0] if children[v - n, 1] == c else children[v - n, 1]
-    join(v, s, lengths[s], parent[v], lengths[v], family, point, data, rows, scale, pending, work)
+    children = tree.children
+    moved, stays, s = space.order[k - 1], space.order[2 - k], space.order[2]
+    children[v - n, k - 1] = s
+    replace_child(p, s, moved, children)
+    tree.parent[s], tree.parent[moved] = v, p
+    tree.clade[v] = tree.clade[s] ^ tree.clade[stays]
+    tree.size[v] = united(rules, tree.size[children[v - n, 0]], tree.size[children[v - n, 1]])
+    multiply(v, s, stays, 2, 2 - k, data, rows, space)
+    multiply(p, tree.parent[p], moved, 3, k - 1, data, rows, space)
 
 
 @inlined
-def tour(
-    children, parent, lengths, tree, clade, size, family, point, data, law, beta, prior,
-    rows, scale, pending, carried, exponents, tables, work, path, n_steps, interchanges, rng, counts,
-):  # fmt: skip
+def multiply(v, x, y, i, j, data, rows, space):
+    """rows[v] from two neighbours x and y, whose carried rows are i and j."""
+    n = data.tips.shape[0]
+    out, one, two = rows.values[v - n], space.carried[i], space.carried[j]
+    for q in range(out.shape[0]):
+        out[q] = one[q] * two[q]
+    rows.scale[v - n] = scale_of(x, n, rows.scale) + scale_of(y, n, rows.scale)
+    rows.pending[v - n] = pending_of(x, n, rows.pending) + pending_of(y, n, rows.pending)
+    if rows.pending[v - n] > MOST_PENDING:
+        rows.scale[v - n] += rescale(out, data, space.work[0])
+        rows.pending[v - n] = 1
+
+
+@inlined
+def turn(v, c, tree, family, point, data, rows, work):
+    """rows[v] as seen from its child c: the other child and the parent's side."""
+    s = sister(c, tree.children, v)
+    up = tree.parent[v]
+    join(v, s, tree.lengths[s], up, tree.lengths[v], family, point, data, rows.values, rows.scale, rows.pending, work)
+
+
+@inlined
+def turn_path(v, tree, family, point, data, rows, space):
+    """Rows of all vertices above v as seen from v."""
+    path = space.order
+    depth = 0
+    w = v
+    while tree.parent[w] != 0:
+        w = tree.parent[w]
+        path[depth] = w
+        depth += 1
+    for i in range(depth - 1, -1, -1):
+        turn(path[i], path[i - 1] if i > 0 else v, tree, family, point, data, rows, space.work)
+
+
+@inlined
+def tour(n_steps, interchanges, tree, family, point, data, goal, rows, space, rng, counts):
     """Walk `n_steps` steps from a branch drawn uniformly. Rows must be those seen from the parents, and are anything afterwards.
 
-    tree: (top, sum of lengths). `interchanges`: whether topologies change.
+    `interchanges`: whether topologies change.
     """
     n = data.tips.shape[0]
     v = 1 + np.int64(rng.random() * (2 * n - 3))
     down = rng.random() < 0.5
-    depth = 0
-    w = v
-    while parent[w] != 0:
-        w = parent[w]
-        path[depth] = w
-        depth += 1
-    for i in range(depth - 1, -1, -1):
-        c = path[i - 1] if i > 0 else v
-        turn(path[i], c, children, parent, lengths, family, point, data, rows, scale, pending, work)
+    turn_path(v, tree, family, point, data, rows, space)
     for _ in range(n_steps):
-        above = parent[v]
+        above = tree.parent[v]
         if down and interchanges and v >= n and above != 0:
-            interchange(
-                v, above, children, parent, lengths, tree, clade, size, family, point, data, law, beta, prior,
-                rows, scale, pending, carried, exponents, tables, work, rng, counts,
-            )  # fmt: skip
+            interchange(v, above, tree, family, point, data, goal, rows, space, rng, counts)
         elif down or v >= n:
-            relength(
-                v, above, tree, lengths, clade, family, point, data, law, beta, prior, rows, exponents, tables, work, rng, counts
-            )
-        # On along the outline.
-        if down:
-            if v < n:
-                down = False
-            else:
-                c = children[v - n, 0]
-                turn(v, c, children, parent, lengths, family, point, data, rows, scale, pending, work)
-                v = c
-        elif above == 0:
+            relength(v, above, tree, family, point, data, goal, rows, space, rng, counts)
+        # On along the outline: down to the first child, at a taxon or the top about, over to the second child, or up.
+        if down and v < n:
+            down = False
+        elif not down and above == 0:
             down = True
-        elif children[above - n, 0] == v:
-            c = children[above - n, 1]
-            turn(above, c, children, parent, lengths, family, point, data, rows, scale, pending, work)
+        elif down or tree.children[above - n, 0] == v:
+            at = v if down else above
+            c = tree.children[at - n, 0 if down else 1]
+            turn(at, c, tree, family, point, data, rows, space.work)
             v = c
             down = True
         else:
-            a, b = children[above - n, 0], children[above - n, 1]
-            join(above, a, lengths[a], b, lengths[b], family, point, data, rows, scale, pending, work)
+            meet(above, tree.children[above - n, 0], tree.children[above - n, 1], tree, family, point, data, rows, space.work)
             v = above

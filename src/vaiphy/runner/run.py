@@ -25,12 +25,13 @@ from vaiphy.kernels.announce import announced
 from vaiphy.methods import METHODS, outcome
 from vaiphy.methods.outcome import Progress
 from vaiphy.methods.settings import Settings
-from vaiphy.methods.target import resolved
+from vaiphy.methods.target import resolved, target_for
 from vaiphy.output.analysis import Analysis, Provenance
 from vaiphy.output.files import SUFFIXES, contents
 from vaiphy.output.page import page
 from vaiphy.parallel import available_threads
 from vaiphy.runner import checkpoint
+from vaiphy.runner.ahead import compiled_ahead
 from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
 from vaiphy.runner.inputs import check_data, content_of, introduce
 from vaiphy.runner.log import RunLog, locked
@@ -190,6 +191,8 @@ def run(
         if remark := block.sentence if block else note(alignment):
             say(f"note: {remark}")
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
+        if executor is None and method == "posterior":
+            stack.enter_context(compiled_ahead(target_for(patterns, settings), provenance.threads))
         stopped = run_steps(
             patterns,
             settings,
