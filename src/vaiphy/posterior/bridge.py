@@ -35,9 +35,8 @@ Ints = NDArray[np.int64]
 STEADY, SAFE, NEARLY = 0.6, 0.5, 0.95
 #: Draws of a law say nothing about the tail of their weights if they are fewer, or have less of the weight.
 FEW, NOTHING = 100, 0.001
-#: Trees with a split, and those without, are looked at on their own if they have this share of the weight. A heavy tail among
-#: few draws may be chance: it counts by so much less.
-KNOWN, LENIENT = 0.05, 0.85
+#: Trees with a split, and those without, are looked at on their own if they have this share of the weight.
+KNOWN = 0.05
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def initialise(
     first, plain = posterior - guarded, (posterior - unguarded)[draws.n_wide == 0]
     tail = max(pareto_k(first[own]) for own in _counting(first, draws.laws))
     if drawn > n:
-        tail = max(tail, LENIENT * _tail_by_split(first, particles, proposal.keys))
+        tail = max(tail, _tail_by_split(first, particles, proposal.keys))
     return Bridge(seed, n, particles, log_density - guarded, np.arange(drawn), ladder, first, plain, tail)
 
 
