@@ -95,6 +95,7 @@
       if (Math.abs(spare) > 10) tree = place([Math.max(200, size[0] + spare), size[1]], radius);
       drawScale(viewer.querySelector("svg"), tree);
     }
+    hideCrowded();
     const svg = viewer.querySelector("svg");
     const box = svg.querySelector(".phylotree-container").getBBox();
     const shift = svg.querySelector(".phylotree-container").transform.baseVal.consolidate().matrix;
@@ -147,6 +148,17 @@
   /* A support stands above its branch; where the branch is too short for it, behind the vertex. */
   function roomBefore(node) {
     return view.layout === "rectangular" ? node.screen_x - node.parent.screen_x : Infinity;
+  }
+
+  /* Of supports that would be written over each other only the first is; the others are told by colour, and by hovering. */
+  function hideCrowded() {
+    const kept = [];
+    const boxes = [...$("viewer").querySelectorAll("text.support")].map((text) => [text, text.getBoundingClientRect()]);
+    for (const [text, a] of boxes) {
+      const over = kept.some((b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2);
+      text.classList.toggle("crowded", over);
+      if (!over) kept.push(a);
+    }
   }
 
   /* The library's own scale bar does not match its branches; this one is measured on the longest drawn branch. */
