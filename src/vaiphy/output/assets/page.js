@@ -91,8 +91,12 @@
     let tree = place(size, radius);
     if (view.layout === "rectangular") {
       // The library leaves too much room, or too little, for names: what is left over is given to the branches.
-      const spare = viewer.clientWidth - 20 - viewer.querySelector(".phylotree-container").getBBox().width;
-      if (Math.abs(spare) > 10) tree = place([Math.max(200, size[0] + spare), size[1]], radius);
+      for (let k = 0; k < 3; k++) {
+        const spare = viewer.clientWidth - 20 - viewer.querySelector(".phylotree-container").getBBox().width;
+        if (Math.abs(spare) < 10) break;
+        size[0] = Math.max(200, size[0] + spare);
+        tree = place(size, radius);
+      }
       drawScale(viewer.querySelector("svg"), tree);
     }
     hideCrowded();
@@ -150,9 +154,10 @@
     return view.layout === "rectangular" ? node.screen_x - node.parent.screen_x : Infinity;
   }
 
-  /* Of supports that would be written over each other only the first is; the others are told by colour, and by hovering. */
+  /* Supports that would be written over names, or over other supports, are not: colour tells them, and hovering. */
   function hideCrowded() {
-    const kept = [];
+    const names = view.layout === "rectangular" ? $("viewer").querySelectorAll("g[data-taxon] text") : [];
+    const kept = [...names].map((text) => text.getBoundingClientRect());
     const boxes = [...$("viewer").querySelectorAll("text.support")].map((text) => [text, text.getBoundingClientRect()]);
     for (const [text, a] of boxes) {
       const over = kept.some((b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2);
