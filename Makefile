@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-all test-oldest fuzz kills lint docs bench bench-quick clean
+.PHONY: demo test test-all test-oldest fuzz kills axe lint docs bench bench-quick clean
 
 demo: $(STAMP)
 	$(BIN)/vaiphy run DS1 --model JC --prefix demo/DS1 --seed 1 --redo
@@ -25,6 +25,11 @@ fuzz: $(STAMP)
 
 kills: $(STAMP)
 	$(BIN)/python tools/kills.py --kills $(or $(KILLS),100)
+
+# The accessibility of the page, by axe-core (npm), in Chromium.
+axe: $(STAMP)
+	npm install --silent --no-save --prefix build/axe axe-core
+	AXE=build/axe/node_modules/axe-core/axe.min.js $(BIN)/python -m pytest tests/output/test_page.py -k axe
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from vaiphy import cli
+from vaiphy.cli.numbers import Number
 from vaiphy.errors import InputError
 from vaiphy.methods.settings import Settings
 from vaiphy.runner import run as runner
@@ -35,6 +36,17 @@ def test_no_option_takes_an_unlimited_number():
         if kind in ("IntParamType", "FloatParamType", "FloatRange", "IntRange")
     ]
     assert loose == []
+
+
+def test_the_help_of_every_number_states_its_range():
+    context = click.Context(cli.main)
+    silent = []
+    for name in cli.main.list_commands(context):
+        command = cli.main.get_command(context, name)
+        for inner in command.commands.values() if isinstance(command, click.Group) else [command]:
+            numbers = [option for option in inner.params if isinstance(option.type, Number)]
+            silent += [(name, option.opts[-1]) for option in numbers if option.type.range not in (option.help or "")]
+    assert silent == []
 
 
 @pytest.mark.parametrize(

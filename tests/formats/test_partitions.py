@@ -121,7 +121,7 @@ def test_all_problems_in_one_pass_each_with_its_line():
         (nexus("charset a = other.phy: 1-10;"), "line 3: charset 'a' is about another file (other.phy)"),
         (nexus("charset a = CODON, 1-10;"), "line 3: charset 'a': codon models are not known"),
         (nexus("charset a = 1-5;\ncharset A = 6-10;"), "line 4: charset 'A' is already in line 3"),
-        (nexus("charset a;"), "line 3: charset wants a name"),
+        (nexus("charset a;"), "line 3: charset needs a name"),
         (nexus("charpartition x = a:1-10; charpartition y = b:1-10;"), "several partitions (x, y); mark the one to use with *"),
         (nexus(""), "p.txt: no charset or charpartition found"),
     ],
@@ -145,7 +145,7 @@ def test_mixed_files_hold_codes_of_their_own_alphabets():
     ("kind", "message"),
     [
         ("Standard:1-4,DNA:6-9", "line 4: DATATYPE=mixed: 'DNA:6-9' should begin at site 5"),
-        ("Standard:1-4,DNA:5-8", "line 4: DATATYPE=mixed tells of 8 sites, DIMENSIONS of 9"),
+        ("Standard:1-4,DNA:5-8", "line 4: DATATYPE=mixed announces 8 sites, DIMENSIONS 9"),
         ("Standard:1-4,Codes:5-9", "line 4: DATATYPE=mixed: 'Codes:5-9' is not read"),
         ("DNA:1-4,Standard:5-9", "is not a code of its part"),
     ],

@@ -75,5 +75,5 @@ def test_trees_and_states_have_the_same_vertex_names(tmp_path):
 def test_wrong_options_are_input_errors(patterns):
     with pytest.raises(InputError, match="expected 'spanning' or 'slantis'"):
         run_steps(patterns, Settings(seed=1, method="vaiphy", tree_law="magic"))
-    with pytest.raises(InputError, match="prior_rate is 1"):
+    with pytest.raises(InputError, match="prior rate of branch lengths is 1; the method vaiphy needs at least 4/3"):
         run_steps(patterns, Settings(seed=1, method="vaiphy", length_prior="exp(1)"))

@@ -73,7 +73,8 @@ WRONG = [
     ("JC{2}", DNA, "JC has no rates"),
     ("HKY+F{0.5,0.5}", DNA, "2 frequencies in braces, expected 4 in the order ACGT"),
     ("HKY+F{0.5,0.5,0.5,0.5}", DNA, "sum to 2, not to 1"),
-    ("HKY+F{0.5,0.5,0,0}", DNA, "above zero"),
+    ("HKY+F{0.5,0.5,0,0}", DNA, "above 0 and at most 1"),
+    ("HKY{inf}", DNA, "at least 0 and less than 1,000,000"),
     ("MK+F", MORPH(4), "MK has equal frequencies"),
     ("JC+I+ASC", DNA, "contradict each other"),
 ]

@@ -1,8 +1,9 @@
 """The page in a real browser: no errors, no network, the tree drawn to scale, everything clickable does what it says."""
 
+import os
 import re
 import shutil
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
 from reference.standin import NAMES, NASTY, fasta, use_standin
@@ -175,6 +176,26 @@ def test_rerooting_keeps_every_branch_and_its_support(reset):
     browser.find_element("id", "reset").click()
     assert splits(script(browser, get)) == before
     assert browser.get_log("browser") == []
+
+
+def test_the_tree_fills_its_frame_and_supports_are_not_over_each_other(reset):
+    browser, _ = reset
+    width, frame = script(
+        browser,
+        """const v = document.getElementById('viewer');
+           return [v.querySelector('.phylotree-container').getBoundingClientRect().width, v.clientWidth];""",
+    )
+    assert 0.93 * frame < width <= frame
+    boxes = script(
+        browser,
+        """return [...document.querySelectorAll('#viewer text.support:not(.crowded)')].map(t => {
+             const b = t.getBoundingClientRect(); return [b.left, b.right, b.top, b.bottom]; })""",
+    )
+    assert len(boxes) > 3
+    boxes.sort()
+    for k, (_, right, top, bottom) in enumerate(boxes):
+        later = (b for b in boxes[k + 1 :] if b[0] < right - 2)
+        assert not any(min(bottom, b[3]) - max(top, b[2]) > 3 for b in later)
 
 
 def test_search_marks_and_shows_a_taxon(reset):
@@ -358,12 +379,45 @@ def test_a_narrow_screen_shows_the_whole_width(browser, tmp_path, n_taxa, scheme
         visit(browser, path)
         assert script(browser, "return document.documentElement.scrollWidth") <= 400
         assert script(browser, "return document.querySelector('#viewer svg').getBoundingClientRect().width") <= 400
+        assert script(
+            browser,
+            """const v = document.getElementById('viewer'), c = v.querySelector('.phylotree-container');
+               return c.getBoundingClientRect().width / v.clientWidth""",
+        ) == pytest.approx(0.95, abs=0.06)
         heights = script(
             browser, "return [...document.querySelectorAll('tr[data-split]')].map(r => r.offsetHeight).filter(h => h)"
         )
         assert max(heights) < 70
         paper = script(browser, "return getComputedStyle(document.body).backgroundColor")
         assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+AXE = os.environ.get("AXE")
+
+
+@pytest.mark.skipif(not AXE, reason="AXE does not say where axe.min.js is (`make axe` gets it)")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1300, 400])
+@pytest.mark.parametrize("n_taxa", [5, 27, 129])
+def test_axe_finds_no_serious_fault(browser, tmp_path, n_taxa, width, scheme):
+    path, _ = make([f"Genus_species_with_a_name_of_about_sixty_characters_in_all_{k}" for k in range(n_taxa)], tmp_path)
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 700}
+    )
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+    try:
+        visit(browser, path)
+        assert browser.get_log("browser") == []
+        browser.execute_cdp_cmd("Runtime.evaluate", {"expression": Path(AXE).read_text(encoding="utf-8")})
+        found = browser.execute_async_script(
+            "const done = arguments[0]; axe.run(document).then(done, e => done({error: String(e)}))"
+        )
+        assert len(found["passes"]) > 30
+        serious = [fault for fault in found["violations"] if fault["impact"] in ("serious", "critical")]
+        assert [(fault["id"], fault["nodes"][0]["html"]) for fault in serious] == []
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})

@@ -33,5 +33,5 @@ def test_the_title_is_the_name_of_the_file():
 def test_final_runs_are_not_called_replicates():
     text = page_of(np.array(parse_alignment(fasta(NAMES)).sites))
     assert "log marginal likelihood of the 4 independent runs" in text
-    assert "split frequencies between runs" in text
+    assert "split frequencies between two halves of the runs: 0." in text
     assert "between replicates" not in text

@@ -7,10 +7,10 @@ import pytest
 
 from vaiphy.alphabets import AA, BIN, DNA
 from vaiphy.models.substitution import model_of
-from vaiphy.output import densities, svg, words
+from vaiphy.output import densities, svg, text, words
 from vaiphy.summary.posterior import summarise
 from vaiphy.trees.splits import from_trees
-from vaiphy.trees.tree import from_splits
+from vaiphy.trees.tree import from_branches, from_splits
 
 
 @pytest.mark.parametrize("low", [0.0, -7108.4, -33735.09, 1e6])
@@ -50,6 +50,38 @@ def test_intervals_need_ten_effective_trees():
     assert words.interval(table, table.row[0b00110])
     assert table.effective[table.row[0b01100]] == pytest.approx(4)
     assert words.interval(table, table.row[0b01100]) == ""
+
+
+def test_the_report_on_few_trees_gives_no_intervals():
+    taxa = tuple("abcde")
+    lengths = dict.fromkeys([0b11110, *(1 << k for k in range(1, 5)), 0b00110], 0.1)
+    few, many = (summarise(from_trees([from_splits(taxa, lengths)] * n)) for n in (3, 30))
+    said = text.posterior_report(few, few.majority, 1)
+    assert "Tree length 0.6000\n" in said
+    assert re.search(r"^1\.0000  -  +0\.10000 \(too few trees\)", said, re.M)  # of one file there is no deviation between runs
+    assert "Tree length 0.6000 (95 % interval 0.6000 to 0.6000)" in text.posterior_report(many, many.majority, 1)
+
+
+def test_weights_that_hardly_differ_look_alike():
+    nearly = np.array([-0.001, 0.0, 0.001])
+    narrow, wide = svg.histogram(nearly, "log10", "trees"), svg.histogram(nearly, "log10", "trees", around=(-0.5, 0.5))
+    places = [[float(x) for x in re.findall(r'<rect x="([0-9.]+)"', drawn)] for drawn in (narrow, wide)]
+    assert max(places[0]) - min(places[0]) > 200
+    assert max(places[1]) - min(places[1]) < 10
+
+
+def test_names_of_topologies_are_not_cropped():
+    names = tuple(f"Wwwwwwww_mmmmmmm_{k}" for k in range(4))  # eighteen wide letters: 6 pixels each and more
+    tree = from_splits(names, dict.fromkeys([0b1110, 0b0010, 0b0100, 0b1000], 1.0))
+    starts = [float(x) for x in re.findall(r'<text x="([0-9.]+)"', svg.cladogram(tree, ()))]
+    assert len(starts) == 4
+    assert max(starts) + 6 * 18 < 280
+
+
+def test_a_support_stands_behind_the_vertex_where_its_branch_is_short():
+    lengths = dict.fromkeys([0b11110, *(1 << k for k in range(1, 5))], 0.5) | {0b00110: 0.5, 0b11000: 0.001}
+    tree = from_branches(tuple("abcde"), [(split, length, 0.97) for split, length in lengths.items()])
+    assert sorted(re.findall(r'text-anchor="(\w+)"[^>]*>97<', svg.phylogram(tree))) == ["end", "start"]
 
 
 def test_a_density_shades_its_interval_and_marks_its_mean():

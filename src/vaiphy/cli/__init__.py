@@ -9,10 +9,15 @@ import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-
-import click
+from typing import Any
 
 from vaiphy.errors import FailedError, InputError
+
+try:
+    import click
+except KeyboardInterrupt:  # it takes a tenth of a second to load, in which people press Ctrl-C too
+    os.write(2, b"\nstopped\n")
+    raise SystemExit(130) from None
 
 #: Sub-command -> what `vaiphy --help` says about it. The command lives in the module of that name, under that name.
 COMMANDS = {
@@ -49,6 +54,13 @@ class LazyGroup(click.Group):
         if rows := [(name, COMMANDS[name]) for name in self.list_commands(ctx)]:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **options)
+        except KeyboardInterrupt:
+            click.echo("\nstopped", err=True)
+            sys.exit(130)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     default=10,
     show_default=True,
     metavar="N",
-    help="Splits to print, those that differ most first.",
+    help="Splits to print, those that differ most first: 0 to 1,000,000.",
 )
 def compare(first: str, second: str, burnin: tuple[float, float], plot: Path | None, table: Path | None, show: int) -> None:
     """Compare two samples of trees on the same taxa: split supports, distances, shared topologies.

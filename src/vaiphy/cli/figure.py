@@ -25,18 +25,29 @@ def figure() -> None:
 
 @figure.command("jc-sampler")
 @click.argument("output", type=click.Path(dir_okay=False))
-@click.option("--sites", default=2000, show_default=True, type=Whole(1, 10**9), metavar="N", help="Number of sites, M.")
-@click.option("-c", "--changes", multiple=True, type=Number(0, 10**9), metavar="X", help="Changed sites (repeat for several).")
+@click.option(
+    "--sites", default=2000, show_default=True, type=Whole(1, 10**9), metavar="N",
+    help="Number of sites, M: 1 to 1,000,000,000.",
+)  # fmt: skip
+@click.option(
+    "-c", "--changes", multiple=True, type=Number(0, 10**9), metavar="X",
+    help="Changed sites: 0 to 1,000,000,000 (repeat for several).",
+)  # fmt: skip
 @click.option(
     "--samples",
     default=5000,
     show_default=True,
     type=Whole(1, 10**7),
     metavar="N",
-    help="Samples for each number of changed sites.",
+    help="Samples for each number of changed sites: 1 to 10,000,000.",
 )
 @click.option(
-    "--seed", default=1, show_default=True, type=setting("seed", whole=True), metavar="N", help="Seed of the random numbers."
+    "--seed",
+    default=1,
+    show_default=True,
+    type=setting("seed", whole=True),
+    metavar="N",
+    help="Seed of the random numbers: 0 to 2^63 - 1.",
 )
 def jc_sampler(output: str, sites: int, changes: tuple[float, ...], samples: int, seed: int) -> None:
     """Branch lengths drawn directly from the Jukes-Cantor model (the paper's Figure 1).
@@ -65,7 +76,7 @@ def jc_sampler(output: str, sites: int, changes: tuple[float, ...], samples: int
     show_default=True,
     type=setting("seed", whole=True),
     metavar="N",
-    help="Seed of the random numbers: weights and decisions.",
+    help="Seed of the random numbers, that is weights and decisions: 0 to 2^63 - 1.",
 )
 def slantis(output: str, vertices: int, seed: int) -> None:
     """One tree drawn by SLANTIS on a small random graph, decision by decision.

@@ -41,7 +41,7 @@ _OPTIONS = [
         type=setting("seed", whole=True),
         metavar="N",
         group=EVERYDAY,
-        help="Seed of the random numbers.  [default: drawn, printed and recorded]",
+        help="Seed of the random numbers: 0 to 2^63 - 1.  [default: drawn, printed and recorded]",
     ),
     _option(
         "--outgroup",
@@ -87,7 +87,7 @@ _OPTIONS = [
         type=setting("bridges", whole=True),
         metavar="N",
         group=METHOD,
-        help="Exactly so many final bridges, whatever their accuracy.  [default: until the accuracy is reached]",
+        help="Exactly so many final bridges, whatever their accuracy: 2 to 100,000.  [default: until the accuracy is reached]",
     ),
     _option(
         "--shard",
@@ -161,14 +161,15 @@ _OPTIONS = [
         type=setting("iterations", whole=True),
         metavar="N",
         group=METHOD,
-        help="Iterations of the methods vaiphy and vbpi, at least 1.",
+        help="Iterations of the methods vaiphy and vbpi: 1 to 1,000,000,000.",
     ),
     _option(
         "--particles",
         type=setting("particles", whole=True),
         metavar="N",
         group=METHOD,
-        help="Particles of each run (all methods but vaiphy; of vbpi, samples of its bound), at least 2.  [default: as needed]",
+        help="Particles of each run (all methods but vaiphy; of vbpi, samples of its bound): 2 to 100,000,000.  [default: as"
+        " needed]",
     ),
     _option(
         "--proposal",

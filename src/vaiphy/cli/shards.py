@@ -16,7 +16,9 @@ def check_shard(options: Mapping[str, Any]) -> None:
     if options["time_limit"] is not None:
         raise click.UsageError("--shard has no --time-limit: a job that is killed goes on from its checkpoint")
     if any(options[name] for name in ("constraint", "monophyletic", "not_monophyletic", "mrbayes_block")):
-        raise click.UsageError("--shard knows no constraints and no mrbayes block yet; run without shards, or with --cluster")
+        raise click.UsageError(
+            "--shard does not support constraints or a mrbayes block yet; run without shards, or with --cluster"
+        )
     if options["method"] != "posterior" or options["alignment"] == "-":
         raise click.UsageError("--shard is for --method posterior and an alignment that is a file")
 

@@ -19,7 +19,12 @@ from vaiphy.cli.numbers import Number, Whole, prior_number, setting
     help="Number of sites: 1 to 100,000,000.",
 )
 @click.option(
-    "--seed", type=setting("seed", whole=True), default=1, show_default=True, metavar="N", help="Seed of the random numbers."
+    "--seed",
+    type=setting("seed", whole=True),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Seed of the random numbers: 0 to 2^63 - 1.",
 )
 @click.option(
     "--rate",

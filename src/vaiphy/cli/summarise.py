@@ -16,7 +16,7 @@ from vaiphy.cli.numbers import Number
     default=0.0,
     show_default=True,
     metavar="X",
-    help="Leave out the first trees of each file: a share below 1 (0.25), else a number.",
+    help="Leave out the first trees of each file: a share below 1 (0.25), else a number, 0 to 1,000,000,000.",
 )
 @click.option("--outgroup", metavar="TAXA", help="Taxon (or several, with commas) beside which trees are rooted when drawn.")
 @click.option("--prefix", metavar="PREFIX", help="Write PREFIX.contree, .con.tre, .mcc.tre, .trprobs and .splits.tsv.")

@@ -60,7 +60,7 @@ def nexus_sets(text: str) -> Sets:
         if command.word in ("charset", "charpartition", "partition"):
             found = _ASSIGNED.fullmatch(command.text)
             if found is None:
-                sets.problems.append((command.line, f"{command.word} wants a name, '=' and sites"))
+                sets.problems.append((command.line, f"{command.word} needs a name, '=' and sites"))
                 continue
             name = unquoted(found["name"])
             if command.word == "charset":

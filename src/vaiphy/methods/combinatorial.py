@@ -17,7 +17,7 @@ from vaiphy.alignment import SitePatterns
 from vaiphy.csmc.proposals import AnyProposal
 from vaiphy.csmc.runs import GUIDE_TREES
 from vaiphy.methods.method import NotYet
-from vaiphy.methods.outcome import UNROOTED, Estimate, Outcome, Progress, accuracy_reason
+from vaiphy.methods.outcome import UNROOTED, Estimate, Outcome, Progress, accuracy_reason, exceeding
 from vaiphy.methods.settings import Settings
 from vaiphy.summary.posterior import split_table
 from vaiphy.trees.sample import TreeSample
@@ -224,5 +224,5 @@ def _reasons(state: CombinatorialState, sample: TreeSample, error: float, k: flo
             f"split frequencies differ between runs: average standard deviation {disagreement:.3f}, above {ASDSF_LIMIT}"
         )
     if not k <= 0.7:
-        reasons.append(f"Pareto k of the particles' weights is {k:.2f}, above 0.7: a few trees carry the posterior")
+        reasons.append(f"Pareto k of the particles' weights is {exceeding(k, 0.7)}: a few trees carry the posterior")
     return (*reasons, *accuracy_reason(error, state.settings.accuracy))

@@ -82,6 +82,16 @@ def accuracy_reason(std_error: float, accuracy: float) -> tuple[str, ...]:
     return (f"the standard error of the log marginal likelihood is {std_error:.3f}, above the {accuracy:g} asked for",)
 
 
+def exceeding(value: float, limit: float) -> str:
+    """A value that is above its limit, with as many digits as it takes to see that.
+
+    >>> exceeding(0.83, 0.7), exceeding(0.7004, 0.7)
+    ('0.83, above 0.7', '0.7004, above 0.7')
+    """
+    digits = next((d for d in range(2, 9) if not round(value, d) <= limit), 9)
+    return f"{value:.{digits}f}, above {limit:g}"
+
+
 def to_arrays(outcome: Outcome) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """An outcome as a JSON-able header and arrays."""
     header = {

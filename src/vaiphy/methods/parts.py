@@ -59,7 +59,7 @@ def with_models(subsets: tuple[Subset, ...], alignment: Alignment, model: str | 
         constant = _may_be_constant(alignment.sites[:, subset.sites])
         if parse(name, alphabet).ascertained and constant.any():
             where = describe_sites(subset.sites[constant])
-            problems.append(f"part '{subset.name}': +ASC is for characters that vary; {where} may be constant; leave +ASC away")
+            problems.append(f"part '{subset.name}': +ASC is for characters that vary; {where} may be constant; leave out +ASC")
         out.append(Subset(subset.name, name, subset.ranges))
     if problems:
         raise InputError(*problems)

@@ -14,7 +14,7 @@ from vaiphy import vi
 from vaiphy.alignment import SitePatterns
 from vaiphy.errors import InputError
 from vaiphy.methods.method import NotYet
-from vaiphy.methods.outcome import AUGMENTED, Estimate, Outcome, Progress, Trace
+from vaiphy.methods.outcome import AUGMENTED, Estimate, Outcome, Progress, Trace, exceeding
 from vaiphy.methods.settings import Settings
 from vaiphy.models.jc69 import JC69
 from vaiphy.summary.evidence import Evidence, evidence_of
@@ -201,7 +201,7 @@ def _reasons(found: Evidence) -> tuple[str, ...]:
     if found.trustworthy:
         return ()
     return (
-        f"Pareto k is {found.pareto_k:.2f}, above 0.7: the figure is, in expectation, a lower bound of the log marginal "
+        f"Pareto k is {exceeding(found.pareto_k, 0.7)}: the figure is, in expectation, a lower bound of the log marginal "
         "likelihood, not an estimate of it",
     )
 

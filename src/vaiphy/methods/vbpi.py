@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns, fold_states
 from vaiphy.methods.method import NotYet
-from vaiphy.methods.outcome import UNROOTED, Estimate, Outcome, Progress, Trace, accuracy_reason
+from vaiphy.methods.outcome import UNROOTED, Estimate, Outcome, Progress, Trace, accuracy_reason, exceeding
 from vaiphy.methods.settings import Settings
 from vaiphy.summary.evidence import evidence_of
 from vaiphy.trees.sample import TreeSample
@@ -142,7 +142,7 @@ class VbpiMethod:
         bounds = lower_bounds(np.concatenate(state.log_weights))
         reasons = [*accuracy_reason(found.standard_error, state.settings.accuracy)]
         if not found.pareto_k <= 0.7:
-            reasons.append(f"Pareto k of the weights is {found.pareto_k:.2f}, above 0.7: more iterations are needed")
+            reasons.append(f"Pareto k of the weights is {exceeding(found.pareto_k, 0.7)}: more iterations are needed")
         trace = tuple(Trace(f"bound of {state.options.particles}", int(row[0]), row[3]) for row in state.trace if row[1] >= 1.0)
         return Outcome(
             {"vbpi": estimate}, not reasons, tuple(reasons), _sample(state), elbo=bounds["LB-1"], trace=trace, bounds=bounds,

@@ -190,7 +190,7 @@ def _rates(name: str, inside: str | None, alphabet: Alphabet) -> tuple[float, ..
     n_rates = len(set(code)) if alphabet.name in ("DNA", "RNA") else 1
     if n_rates == 1:
         raise ValueError(f"{name} has no rates to give in braces")
-    values = _numbers(inside, "rate", lambda x: x >= 0, "zero or more")
+    values = _numbers(inside, "rate", lambda x: x >= 0, "at least 0 and less than 1,000,000")
     if len(values) == n_rates - 1:
         last = int(code[-1])
         values = (*values[:last], 1.0, *values[last:])
@@ -222,7 +222,7 @@ def _frequency_kind(found: re.Match, name: str, alphabet: Alphabet) -> dict:
 def _frequencies_given(found: re.Match, name: str, alphabet: Alphabet) -> dict:
     if name in MORPH_MODELS:
         raise ValueError(f"{name} has equal frequencies: the labels of morphological states mean nothing across characters")
-    values = _numbers(found.group(1), "frequency", lambda x: x > 0, "above zero")
+    values = _numbers(found.group(1), "frequency", lambda x: 0 < x <= 1, "above 0 and at most 1")
     if len(values) != alphabet.n_states:
         raise ValueError(f"{len(values)} frequencies in braces, expected {alphabet.n_states} in the order {alphabet.states}")
     if abs(sum(values) - 1.0) > 0.01:
@@ -243,7 +243,7 @@ def _gamma(found: re.Match, name: str, alphabet: Alphabet) -> dict:
         raise ValueError(f"{n_categories} rate categories; +G takes 2 to {MAX_CATEGORIES}")
     values: dict = {"gamma": True, "n_categories": n_categories}
     if found.group(2) is not None:
-        (values["alpha"],) = _one(found.group(2), "shape", lambda x: 1e-3 <= x <= 1e4, "between 0.001 and 10000")
+        (values["alpha"],) = _one(found.group(2), "shape", lambda x: 1e-3 <= x <= 1e4, "between 0.001 and 10,000")
     return values
 
 

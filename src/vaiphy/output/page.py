@@ -201,7 +201,10 @@ def _charts(analysis: Analysis) -> list[tuple[str, str]]:
     if sample is not None:
         relative = np.log10(np.maximum(sample.weights * sample.n_samples, 1e-12))
         charts.append(
-            ("Importance weights (1 = average; a long right tail is bad)", svg.histogram(relative, "log10 weight", "trees"))
+            (
+                "Weights of the trees, relative to their average (a long right tail is bad)",
+                svg.histogram(relative, "log10 of weight / average", "trees", around=(-0.5, 0.5)),
+            )
         )
         share = np.cumsum(np.sort(sample.weights)[::-1])
         steps = np.unique(np.linspace(0, len(share) - 1, 200).astype(int))

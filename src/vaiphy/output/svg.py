@@ -37,8 +37,11 @@ def phylogram(tree: Tree, width: int = 900, row: int = 16) -> str:
         parts.append(_text(x[v] + 5, y[v] + 4, tree.taxa[v], 12))
     for v in range(tree.n_taxa, tree.n_vertices):
         if tree.support is not None and np.isfinite(tree.support[v]):
-            colour = support_colour(float(tree.support[v]))
-            parts.append(_text(x[v] - 3, y[v] - 3, f"{100 * tree.support[v]:.0f}", 9, "end", colour))
+            label, colour = f"{100 * tree.support[v]:.0f}", support_colour(float(tree.support[v]))
+            fits = x[v] - x[tree.parent[v]] >= 6 * len(label) + 4  # else behind the vertex and not above its branch
+            parts.append(
+                _text(x[v] - 3, y[v] - 3, label, 9, "end", colour) if fits else _text(x[v] + 3, y[v] + 3, label, 9, fill=colour)
+            )
     unit = nice_step(deepest)
     bottom = row * (tree.n_taxa + 1.5)
     length = unit / deepest * room
@@ -58,7 +61,8 @@ def cladogram(tree: Tree, known: Collection[Split], width: int = 280, labels: bo
     for v in tree.postorder.tolist():
         height_above[v] = max((height_above[c] + 1 for c in tree.children[v]), default=0)
     deepest = height_above[tree.root]
-    room = width - (min(110, width // 2) if labels else 10)
+    names = [name if len(name) <= 18 else name[:9] + "…" + name[-8:] for name in tree.taxa]
+    room = width - (min(12 + 6 * max(map(len, names)), width // 2) if labels else 10)
     x = [5 + (deepest - h) / deepest * room for h in height_above]
     y = [row * (value + 1) for value in down]
     parts = _branches(
@@ -66,8 +70,7 @@ def cladogram(tree: Tree, known: Collection[Split], width: int = 280, labels: bo
     )
     if labels:
         for v in range(tree.n_taxa):
-            name = tree.taxa[v] if len(tree.taxa[v]) <= 18 else tree.taxa[v][:9] + "…" + tree.taxa[v][-8:]
-            parts.append(_text(x[v] + 3, y[v] + 3, name, 9))
+            parts.append(_text(x[v] + 3, y[v] + 3, names[v], 9))
     return _svg(width, row * (tree.n_taxa + 1), "topology", parts)
 
 
@@ -126,12 +129,24 @@ def estimates(values: Sequence[float], errors: Sequence[float], across: str, up:
     return _svg(width, frame.height, f"{up} by {across}", parts)
 
 
-def histogram(values: NDArray[np.float64], across: str, up: str, bins: int = 40, width: int = 420) -> str:
-    """Counts of values in equal bins."""
+def histogram(
+    values: NDArray[np.float64],
+    across: str,
+    up: str,
+    bins: int = 40,
+    width: int = 420,
+    around: tuple[float, float] | None = None,
+) -> str:
+    """Counts of values in equal bins, over the range of the values or `around`, whichever is wider."""
     values = values[np.isfinite(values)]
     if not len(values):
         return ""
-    counts, edges = np.histogram(values, bins=bins)
+    ends = (
+        (float(values.min()), float(values.max()))
+        if around is None
+        else (min(float(values.min()), around[0]), max(float(values.max()), around[1]))
+    )
+    counts, edges = np.histogram(values, bins=bins, range=ends)
     frame = _Frame(edges.tolist(), [0.0, float(counts.max())], width, across, up)
     parts = [
         f'<rect x="{frame.x(a):.1f}" y="{frame.y(c):.1f}" width="{max(0.5, frame.x(b) - frame.x(a) - 0.5):.1f}" '

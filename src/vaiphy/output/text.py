@@ -54,7 +54,8 @@ def posterior_report(posterior: Posterior, consensus: Tree, n_files: int) -> str
         f"{words.count(len(table), 'topology', 'topologies')}; the most probable one has probability {table.probability[0]:.4f}",
     ]
     if isfinite(length):
-        head.append(f"Tree length {length:.4f} (95 % interval {low:.4f} to {high:.4f})")
+        interval = f" (95 % interval {low:.4f} to {high:.4f})" if posterior.effective_size >= words.MIN_DRAWS else ""
+        head.append(f"Tree length {length:.4f}{interval}")
     parts = [
         "\n".join(head),
         _section("CONSENSUS TREE", "Majority rule, support in per cent.\n\n" + draw(consensus)),
@@ -148,12 +149,9 @@ def _splits(posterior: Posterior) -> str:
             inside = set(members)
             members = tuple(name for name in table.taxa if name not in inside)
         listed = ", ".join(members[:8]) + (f", ... ({len(members)} taxa)" if len(members) > 8 else "")
-        deviation = table.deviation[row]
+        deviation = f"{table.deviation[row]:.4f}" if isfinite(table.deviation[row]) else "-"
         interval = words.interval(table, row) or "too few trees"
-        lines.append(
-            f"{table.support[row]:.4f}  {deviation if isfinite(deviation) else 0:.4f}  {table.mean[row]:.5f} "
-            f"{f'({interval})':19}  {listed}"
-        )
+        lines.append(f"{table.support[row]:.4f}  {deviation:6}  {table.mean[row]:.5f} {f'({interval})':19}  {listed}")
     left = len(table) - table.n_trivial - len(rows)
     if left > 0:
         lines.append(f"... and {left} more, in the .splits.tsv file as far as they have a support of 0.001")

@@ -38,7 +38,7 @@ def introduce(
     """Say what is run on what, with which model and priors."""
     say(f"command  {provenance.command}")
     say(f"input    {data.source}: {patterns.n_taxa} taxa, {patterns.n_sites} sites, {patterns.n_patterns} patterns")
-    say(f"seed     {settings.seed}; {provenance.threads} threads")
+    say(f"seed     {settings.seed}; {provenance.threads} thread{'s' if provenance.threads != 1 else ''}")
     for k, line in enumerate(model_words(patterns, settings)):
         say(f"{'model' if k == 0 else '':8} {line}")
     for warning in data.warnings:

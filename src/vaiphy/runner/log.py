@@ -83,9 +83,10 @@ def details(progress: Progress) -> str:
     """What a line of progress says behind stage and share: the estimate so far, and a few words."""
     text = ""
     if progress.log_evidence == progress.log_evidence:
-        text += f"  log marginal likelihood {progress.log_evidence:.2f}"
+        digits = 3 if progress.std_error < 0.02 else 2
+        text += f"  log marginal likelihood {progress.log_evidence:.{digits}f}"
         if progress.std_error == progress.std_error:
-            text += f" ± {progress.std_error:.2f}"
+            text += f" ± {progress.std_error:.{digits}f}"
     return text + (f"  {progress.message}" if progress.message else "")
 
 

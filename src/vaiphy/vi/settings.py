@@ -38,7 +38,10 @@ class Settings:
         if not 0.0 < self.step_size <= 1.0:
             raise ValueError(f"step_size is {self.step_size}, expected a number above 0 and at most 1")
         if self.prior_rate < 4.0 / 3.0:
-            raise ValueError(f"prior_rate is {self.prior_rate}, expected at least 4/3 (a mean length of at most 0.75)")
+            raise ValueError(
+                f"the prior rate of branch lengths is {self.prior_rate:g}; "
+                "the method vaiphy needs at least 4/3 (a mean of at most 0.75)"
+            )
         if not 0.0 <= self.prior_share < 1.0:
             raise ValueError(f"prior_share is {self.prior_share}, expected a number of at least 0 and below 1")
         if self.iterations < 0 or self.n_trees < 1:

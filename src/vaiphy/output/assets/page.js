@@ -72,19 +72,35 @@
     return tree;
   }
 
+  function place(size, radius) {
+    $("viewer").textContent = "";
+    const tree = render(size, radius);
+    $("viewer").appendChild(tree.display.show());
+    return tree;
+  }
+
   /* `data-drawn` on the viewer says which layout is drawn, and stands only while the drawing is whole. */
   function draw() {
     const viewer = $("viewer");
     delete viewer.dataset.drawn;
-    viewer.textContent = "";
+    $("viewer").textContent = "";
     if (viewer.clientWidth === 0) return; // not laid out yet: nothing can be measured; drawn as soon as it is
     const radius = Math.max(240, (nTaxa * 13) / (2 * Math.PI)), side = Math.max(1000, 3 * radius);
     const rows = countLeaves();
     const size = view.layout === "unrooted" ? [side, side] : [Math.max(300, viewer.clientWidth - 20), Math.max(120, 17 * rows + 40)];
-    const tree = render(size, radius);
-    viewer.appendChild(tree.display.show());
+    let tree = place(size, radius);
+    if (view.layout === "rectangular") {
+      // The library leaves too much room, or too little, for names: what is left over is given to the branches.
+      for (let k = 0; k < 3; k++) {
+        const spare = viewer.clientWidth - 20 - viewer.querySelector(".phylotree-container").getBBox().width;
+        if (Math.abs(spare) < 10) break;
+        size[0] = Math.max(200, size[0] + spare);
+        tree = place(size, radius);
+      }
+      drawScale(viewer.querySelector("svg"), tree);
+    }
+    hideCrowded();
     const svg = viewer.querySelector("svg");
-    if (view.layout === "rectangular") drawScale(svg, tree);
     const box = svg.querySelector(".phylotree-container").getBBox();
     const shift = svg.querySelector(".phylotree-container").transform.baseVal.consolidate().matrix;
     const left = box.x + shift.e - 8, top = box.y + shift.f - 8;
@@ -127,8 +143,26 @@
         .on("mouseleave", () => { $("tip").hidden = true; });
     } else if (b.support !== null && element.select("text.support").empty()) {
       if (isClade(node)) element.select("text").on("click", (event) => { event.stopPropagation(); select(id); });
-      element.append("text").attr("class", "support " + level(b.support)).attr("x", -4).attr("y", -3).attr("text-anchor", "end")
-        .style("font-size", "9px").text((100 * b.support).toFixed(0));
+      const text = (100 * b.support).toFixed(0), beside = isClade(node) || roomBefore(node) >= 6 * text.length + 5;
+      element.append("text").attr("class", "support " + level(b.support)).attr("x", beside ? -4 : 3).attr("y", beside ? -3 : 3)
+        .attr("text-anchor", beside ? "end" : "start").style("font-size", "9px").text(text);
+    }
+  }
+
+  /* A support stands above its branch; where the branch is too short for it, behind the vertex. */
+  function roomBefore(node) {
+    return view.layout === "rectangular" ? node.screen_x - node.parent.screen_x : Infinity;
+  }
+
+  /* Supports that would be written over names, or over other supports, are not: colour tells them, and hovering. */
+  function hideCrowded() {
+    const names = view.layout === "rectangular" ? $("viewer").querySelectorAll("g[data-taxon] text") : [];
+    const kept = [...names].map((text) => text.getBoundingClientRect());
+    const boxes = [...$("viewer").querySelectorAll("text.support")].map((text) => [text, text.getBoundingClientRect()]);
+    for (const [text, a] of boxes) {
+      const over = kept.some((b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 2 && b.top < a.bottom - 2);
+      text.classList.toggle("crowded", over);
+      if (!over) kept.push(a);
     }
   }
 

@@ -8,7 +8,7 @@ window.vaiphySave = (function () {
     from.forEach((element, k) => {
       const style = getComputedStyle(element);
       to[k].removeAttribute("class");
-      to[k].setAttribute("style", ["fill", "stroke", "stroke-width", "font-size", "font-family", "font-weight", "text-anchor", "display"].map((p) => p + ":" + style.getPropertyValue(p)).join(";"));
+      to[k].setAttribute("style", ["fill", "stroke", "stroke-width", "font-size", "font-family", "font-weight", "text-anchor", "display", "visibility", "paint-order", "stroke-linejoin"].map((p) => p + ":" + style.getPropertyValue(p)).join(";"));
     });
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     copy.setAttribute("width", width);
