@@ -52,6 +52,16 @@ def test_without_dask(monkeypatch):
         pass
 
 
+def test_no_cluster_is_loaded_unasked(tmp_path):
+    """A whole run without --cluster, where Dask is installed."""
+    (tmp_path / "five.fasta").write_text(ALIGNMENT)
+    words = ["run", *RUN, "--prefix", "here", "--quiet"]
+    code = f"from vaiphy.cli import main; main({words!r}, standalone_mode=False); import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "vaiphy.workers.cluster" in done.stdout.split()
+    assert {"dask", "distributed", "mpi4py"}.isdisjoint(done.stdout.split())
+
+
 def test_shards_on_the_command_line(tmp_path):
     """Two phases and a merger; what a shard needs and cannot have is said."""
     (tmp_path / "five.fasta").write_text(ALIGNMENT)
