@@ -4,8 +4,8 @@
     python tools/speedup.py DS1 JC,HKY,GTR+G4              a comparison of models
 
 Every piece of work, and what is done between pieces, is timed in CPU seconds of its thread; then the schedule of 1 to 4 workers
-is played: pieces go, in the batches in which they travel, to the next free worker, replicates wait for each other where they do, and
-what is between runs on one core. What travels is packed and unpacked, as it would be; trips over a network are left out.
+is played: pieces go, in the batches in which they travel, to the next free worker, replicates wait for each other where they do,
+and what is between runs on one core. What travels is packed and unpacked, as it would be; trips over a network are left out.
 docs/scaling.md has the figures.
 """
 
