@@ -1,5 +1,6 @@
 """A Dask cluster of two processes: the command gives the same files as threads do; what is wrong with an address is said."""
 
+import json
 import subprocess
 import sys
 
@@ -83,3 +84,4 @@ def test_shards_on_the_command_line(tmp_path):
     done = vaiphy(tmp_path, "merge", "r")
     assert done.returncode == 0, done.stderr
     assert "Log marginal likelihood" in done.stdout
+    assert json.loads((tmp_path / "r.json").read_text())["settings"]["bridges"] == 2
