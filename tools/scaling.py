@@ -15,8 +15,8 @@ from math import ceil
 import numpy as np
 
 from vaiphy import compress, random_alignment, random_tree
-from vaiphy.posterior.bridge import PIECE, move_piece
-from vaiphy.posterior.parameters import at_points
+from vaiphy.posterior.parameters import at_points, weigh_piece
+from vaiphy.posterior.particles import PIECE, move_piece
 from vaiphy.posterior.proposal import fit, prior_proposal
 from vaiphy.target import target_of
 from vaiphy.workers.cluster import DaskPool, connected
@@ -31,21 +31,26 @@ def constants(n_taxa: int, n_sites: int, model: str, n: int = 2) -> None:
     target = target_of(compress(random_alignment(tree, n_sites, rng)), model)
     proposal = prior_proposal(target)
     children, lengths, tops, z = proposal.sample(n, [1])
-    own = at_points(target.family(z if target.n_parameters else z[:1]), slice(0, n))
+    own = at_points(target.family(z if target.n_parameters else z[:1]), np.arange(n))
     shared = (*target.shared.value, *proposal.shared.value)
-    piece = (*own, 0.5, 1, 1, 0.3, children, lengths, tops, (1, 2, 3))
+    piece = (0, *own, 0.5, 1, 1, 0.3, children, lengths, tops, (1, 2, 3))
     done = move_piece(*shared, *piece)  # compiles
     began = time.thread_time()
     move_piece(*shared, *piece)
     seconds = (time.thread_time() - began) / n
+    weigh_piece(*target.shared.value, *own, children, lengths, tops)  # compiles
+    began = time.thread_time()
+    weigh_piece(*target.shared.value, *own, children, lengths, tops)
+    weighing = (time.thread_time() - began) / n
     sent, back = (len(pickle.dumps([value], protocol=5)) / n for value in (piece, done))
     many = proposal.sample(512, [2])
-    learned = fit(target, *many, np.full(512, 1 / 512))
+    learned = fit(target, *many, np.full(512, 1 / 512))  # compiles, too
     began = time.thread_time()
     fit(target, *many, np.full(512, 1 / 512))
     fitting = time.thread_time() - began
     print(f"{n_taxa} taxa, {n_sites} sites, {target.n_patterns} patterns, {model}")
     print(f"  a sweep of a particle   {seconds:.4f} s  ({1e9 * seconds / n_taxa / target.n_patterns:.0f} ns a taxon and pattern)")
+    print(f"  a likelihood            {weighing:.4f} s")
     print(f"  a particle              {sent:.0f} bytes there, {back:.0f} back")
     print(f"  the data, once          {len(target.shared.packed()) / 1e6:.2f} MB")
     print(f"  a proposal, once        {len(learned.shared.packed()) / 1e6:.2f} MB at most (512 particles that share nothing)")

@@ -1,5 +1,6 @@
 """A Dask cluster of two processes: the command gives the same files as threads do; what is wrong with an address is said."""
 
+import json
 import subprocess
 import sys
 
@@ -52,6 +53,16 @@ def test_without_dask(monkeypatch):
         pass
 
 
+def test_no_cluster_is_loaded_unasked(tmp_path):
+    """A whole run without --cluster, where Dask is installed."""
+    (tmp_path / "five.fasta").write_text(ALIGNMENT)
+    words = ["run", *RUN, "--prefix", "here", "--quiet"]
+    code = f"from vaiphy.cli import main; main({words!r}, standalone_mode=False); import sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "vaiphy.workers.cluster" in done.stdout.split()
+    assert {"dask", "distributed", "mpi4py"}.isdisjoint(done.stdout.split())
+
+
 def test_shards_on_the_command_line(tmp_path):
     """Two phases and a merger; what a shard needs and cannot have is said."""
     (tmp_path / "five.fasta").write_text(ALIGNMENT)
@@ -73,3 +84,4 @@ def test_shards_on_the_command_line(tmp_path):
     done = vaiphy(tmp_path, "merge", "r")
     assert done.returncode == 0, done.stderr
     assert "Log marginal likelihood" in done.stdout
+    assert json.loads((tmp_path / "r.json").read_text())["settings"]["bridges"] == 2

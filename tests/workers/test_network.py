@@ -20,8 +20,10 @@ from vaiphy import random_alignment, random_tree, write_alignment
 
 pytestmark = pytest.mark.slow
 
-#: Names and addresses of the namespaces: where scheduler and run are, and one for each worker.
-HUB, WORKERS = ("vphub", "10.77.0.1"), [(f"vpw{i}", f"10.77.0.{10 + i}") for i in range(3)]
+#: Names and addresses of the namespaces: where scheduler and run are, and one for each worker. Another test of this kind, at the
+#: same time, has namespaces of its own; the addresses mean something in these alone.
+OWN = f"vp{os.getpid()}"
+HUB, WORKERS = (f"{OWN}hub", "10.77.0.1"), [(f"{OWN}w{i}", f"10.77.0.{10 + i}") for i in range(3)]
 ADDRESS = f"tcp://{HUB[1]}:8786"
 VAIPHY = [sys.executable, "-c", "from vaiphy.cli import main; main()"]
 #: Seconds that a link is cut for.
@@ -152,7 +154,7 @@ def test_equal_to_one_machine(network, alone, accident):
         assert process.wait() == 0, screen(prefix)
         if accident is kill_one:
             assert "2 workers" in screen(prefix)
-    assert "warning" not in screen(prefix)
+    assert "warning: a worker" not in screen(prefix)  # alignments may have warnings of their own
     assert result(prefix) == expected
 
 

@@ -31,8 +31,8 @@ Floats = NDArray[np.float64]
 KEPT, PSEUDO = 0.5, 10.0
 #: Which kind of move is made when; the sequence begins anew after the last.
 KINDS = ("towards the mean", "single", "from the proposal", "together", "single", "single")
-#: Trees evaluated in one piece of work.
-PIECE = 32
+#: Trees evaluated in one piece of work: few enough for two workers to have one each of the smallest set of particles.
+PIECE = 16
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from vaiphy.kernels.announce import announced
 from vaiphy.methods.outcome import Progress
 from vaiphy.methods.posterior import PosteriorMethod, tuning_for
 from vaiphy.methods.settings import OUTPUT_ONLY, Settings, differences
-from vaiphy.methods.shards import DrawingShard, LearningShard, ShardMethod, merged
+from vaiphy.methods.shards import DrawingShard, LearningShard, ShardMethod, merged, n_bridges
 from vaiphy.methods.target import resolved, target_for
 from vaiphy.output.analysis import Analysis, Provenance
 from vaiphy.parallel import available_threads
@@ -189,6 +189,7 @@ def merge(prefix: str | Path, alignment: str | None = None, listener: Listener |
         stack.enter_context(announced(say))
         say(f"merging  {n} shards; {data.source}: {patterns.n_taxa} taxa, {patterns.n_sites} sites; seed {settings.seed}")
         state = merged(_states(learned, patterns, settings), _states(drawn, patterns, settings), settings)
+        settings = replace(settings, bridges=n_bridges(settings))  # those of the run that this is
         timings: dict[str, float] = {}
         for shard in (*learned, *drawn):
             for stage, seconds in shard.header["timings"].items():
