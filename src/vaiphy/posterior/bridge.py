@@ -32,11 +32,12 @@ Ints = NDArray[np.int64]
 #: Draws are weighed at most so far that the tail of their weights (Pareto's k, which goes with the temperature) is about this
 #: light, where importance sampling is known to work well. They are weighed as far as SAFE in any case, and if they carry further
 #: than NEARLY, to the posterior itself: a stage more would cost much and bring little.
-STEADY, SAFE, NEARLY = 0.6, 0.5, 0.95
+STEADY, SAFE, NEARLY = 0.6, 0.4, 0.95
 #: Draws of a law say nothing about the tail of their weights if they are fewer, or have less of the weight.
 FEW, NOTHING = 100, 0.001
-#: Trees with a split, and those without, are looked at on their own if they have this share of the weight.
-KNOWN = 0.05
+#: Trees with a split, and those without, are looked at on their own if they have this share of the weight; the tail of theirs must
+#: be so light that their weights have a finite variance.
+KNOWN, FINITE = 0.05, 0.45
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def initialise(
     first, plain = posterior - guarded, (posterior - unguarded)[draws.n_wide == 0]
     tail = max(pareto_k(first[own]) for own in _counting(first, draws.laws))
     if drawn > n:
-        tail = max(tail, _tail_by_split(first, particles, proposal.keys))
+        tail = max(tail, STEADY / FINITE * _tail_by_split(first, particles, proposal.keys))
     return Bridge(seed, n, particles, log_density - guarded, np.arange(drawn), ladder, first, plain, tail)
 
 
