@@ -145,7 +145,7 @@ def test_mixed_files_hold_codes_of_their_own_alphabets():
     ("kind", "message"),
     [
         ("Standard:1-4,DNA:6-9", "line 4: DATATYPE=mixed: 'DNA:6-9' should begin at site 5"),
-        ("Standard:1-4,DNA:5-8", "line 4: DATATYPE=mixed tells of 8 sites, DIMENSIONS of 9"),
+        ("Standard:1-4,DNA:5-8", "line 4: DATATYPE=mixed names 8 sites, DIMENSIONS 9"),
         ("Standard:1-4,Codes:5-9", "line 4: DATATYPE=mixed: 'Codes:5-9' is not read"),
         ("DNA:1-4,Standard:5-9", "is not a code of its part"),
     ],

@@ -87,7 +87,7 @@ _OPTIONS = [
         type=setting("bridges", whole=True),
         metavar="N",
         group=METHOD,
-        help="Exactly so many final bridges, whatever their accuracy.  [default: until the accuracy is reached]",
+        help="Make exactly this many final bridges, whatever their accuracy.  [default: until the accuracy is reached]",
     ),
     _option(
         "--shard",

@@ -55,7 +55,7 @@ def wanted(
     if bound != everything and (clades or against) and not problems:
         problems.append(
             f"the constraint tree has {len(bound)} of the {len(taxa)} taxa; such a tree cannot be used together with clades that "
-            "are required or forbidden by name: put all of them into the tree, or leave them away"
+            "are required or forbidden by name: put all of them into the tree, or leave them out"
         )
     if problems:
         raise ConstraintError(*problems)
@@ -96,7 +96,7 @@ def constraint_of(lines: Sequence[str], taxa: Sequence[str]) -> Constraint | Non
         word, _, names = line.partition(": ")
         found = [unquoted(name.strip()) for name in _NAME.findall(names)]
         if word not in clades or not all(name in number for name in found):
-            raise ConstraintError(f"{line!r} is no constraint of these taxa")
+            raise ConstraintError(f"{line!r} is not a constraint on these taxa")
         clades[word].append(frozenset(number[name] for name in found))
     return constrained(len(taxa), clades["has"], clades["lacks"], clades["among"][0] if clades["among"] else None)
 

@@ -107,7 +107,7 @@ def _mixed(command: Command, matrix: Matrix) -> None:
         matrix.mixed.append((first - 1, last, DATATYPES[part[1].lower()]))
         behind = last
     if matrix.n_sites is not None and behind != matrix.n_sites:
-        matrix.problems.append((command.line, f"DATATYPE=mixed tells of {behind} sites, DIMENSIONS of {matrix.n_sites}"))
+        matrix.problems.append((command.line, f"DATATYPE=mixed names {behind} sites, DIMENSIONS {matrix.n_sites}"))
 
 
 def _alphabets(matrix: Matrix) -> list[Alphabet]:

@@ -60,7 +60,7 @@ def nexus_sets(text: str) -> Sets:
         if command.word in ("charset", "charpartition", "partition"):
             found = _ASSIGNED.fullmatch(command.text)
             if found is None:
-                sets.problems.append((command.line, f"{command.word} wants a name, '=' and sites"))
+                sets.problems.append((command.line, f"{command.word} needs a name, '=' and sites"))
                 continue
             name = unquoted(found["name"])
             if command.word == "charset":
@@ -122,7 +122,7 @@ def _charset(command: Command, name: str, rest: str, sets: Sets) -> None:
         return
     if (kind := _KIND.fullmatch(rest)) and kind[1].upper() in (*KINDS, "CODON"):
         if kind[1].upper() == "CODON":
-            sets.problems.append((command.line, f"charset '{name}': codon models are not known; write DNA"))
+            sets.problems.append((command.line, f"charset '{name}': codon models are not supported; write DNA"))
         else:
             sets.kinds[key] = KINDS[kind[1].upper()]
         rest = kind[2]

@@ -59,12 +59,12 @@ def with_models(subsets: tuple[Subset, ...], alignment: Alignment, model: str | 
         constant = _may_be_constant(alignment.sites[:, subset.sites])
         if parse(name, alphabet).ascertained and constant.any():
             where = describe_sites(subset.sites[constant])
-            problems.append(f"part '{subset.name}': +ASC is for characters that vary; {where} may be constant; leave +ASC away")
+            problems.append(f"part '{subset.name}': +ASC is for characters that vary; {where} may be constant; leave +ASC out")
         out.append(Subset(subset.name, name, subset.ranges))
     if problems:
         raise InputError(*problems)
     if model is not None and not used and not all(subset.model for subset in subsets):
-        raise InputError(f"model '{model}' is for none of the parts that name no model of their own")
+        raise InputError(f"model '{model}' fits none of the parts that have no model of their own")
     return tuple(out)
 
 

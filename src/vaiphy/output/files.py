@@ -34,7 +34,7 @@ SUFFIXES = {
     ".trees.nwk": "posterior trees, resampled to equal weights, Newick",
     ".run1.t": "trees of each independent run, resampled to equal weights, as MrBayes writes them (.run1.t, .run2.t, ...)",
     ".run1.p": "log-likelihood, log-prior, tree length and parameters of the trees of each run (.run1.p, .run2.p, ...)",
-    ".trprobs": "topologies by falling probability, as MrBayes writes them",
+    ".trprobs": "topologies in order of decreasing probability, as MrBayes writes them",
     ".parts": "splits, numbered as in the next two, as MrBayes writes them",
     ".tstat": "their posterior probabilities, as MrBayes writes them",
     ".vstat": "their branch lengths, as MrBayes writes them",
