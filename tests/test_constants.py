@@ -11,16 +11,14 @@ SOURCE = Path(__file__).parents[1] / "src" / "vaiphy"
 #: 4/3, 16/9, 16/3 and their reciprocals, and the frequencies of one base and of two.
 NUMBERS = (4 / 3, 3 / 4, 16 / 9, 9 / 16, 16 / 3, 3 / 16, 1 / 4, 1 / 16)
 #: The models themselves; sums over equal frequencies; the distributions of branch lengths that are made from JC69 (the JC
-#: sampler, VaiPhy's optimal ones) with their kernels; VaiPhy's coordinate ascent; kernels of the paper's other systems.
+#: sampler, VaiPhy's optimal ones) with their kernels; VaiPhy's coordinate ascent; VBPI's branch lengths from the JC sampler.
 AT_HOME = (
     "models/",
     "branches/jc_sampler.py",
     "branches/law.py",
     "branches/optimal.py",
     "kernels/frequencies.py",
-    "kernels/branch_slopes.py",
     "kernels/lengths.py",
-    "kernels/subtrees.py",
     "vbpi/bases.py",
     "vi/",
 )

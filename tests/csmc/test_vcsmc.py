@@ -8,9 +8,12 @@ from vaiphy.alignment import compress
 from vaiphy.csmc import engine, vcsmc
 from vaiphy.csmc.nested import NestedProposal
 from vaiphy.csmc.proposals import Proposal
+from vaiphy.csmc.runs import make_target
 from vaiphy.csmc.targets import Target
 from vaiphy.csmc.vanilla import UniformMerger
 from vaiphy.models.simulate import random_alignment, random_tree, taxon_names
+
+F81 = "F81+F{0.1,0.2,0.3,0.4}"
 
 
 def rates_of(n_taxa):
@@ -20,18 +23,16 @@ def rates_of(n_taxa):
 
 @pytest.mark.parametrize("name", ["vcsmc", "vncsmc-1", "vncsmc-3"])
 @pytest.mark.parametrize("kind", ["rooted", "unrooted"])
-@pytest.mark.parametrize("n_taxa", [4, 5])
-def test_mean_of_evidence(name, kind, n_taxa):
+@pytest.mark.parametrize(("n_taxa", "model"), [(4, "JC"), (4, F81), (5, "JC")])
+def test_mean_of_evidence(name, kind, n_taxa, model):
     rates = rates_of(n_taxa)
     proposal = (
         Proposal(UniformMerger(), vcsmc.ExponentialLengths(rates)) if name == "vcsmc" else NestedProposal(rates, int(name[-1]))
     )
-    streams = np.random.default_rng(1).spawn(60)
-    found = [
-        engine.run(patterns_of(n_taxa), proposal, Target(kind), rng, 300, "multinomial", threshold=1.0).log_evidence
-        for rng in streams
-    ]
-    ratio = np.exp(np.array(found) - exact_evidence(kind, n_taxa, "JC"))
+    patterns, streams = patterns_of(n_taxa), np.random.default_rng(1).spawn(60)
+    target = make_target(patterns, kind, model=model)
+    found = [engine.run(patterns, proposal, target, rng, 300, "multinomial", threshold=1.0).log_evidence for rng in streams]
+    ratio = np.exp(np.array(found) - exact_evidence(kind, n_taxa, model))
     error = ratio.std(ddof=1) / np.sqrt(len(ratio))
     assert error < 0.04
     assert abs(ratio.mean() - 1.0) < 4.0 * error
@@ -42,10 +43,11 @@ def simulated(n_taxa=5, n_sites=40):
     return compress(random_alignment(random_tree(taxon_names(n_taxa), rng), n_sites, rng))
 
 
-@pytest.mark.parametrize("kind", ["rooted", "unrooted"])
-def test_the_gradient_is_that_of_log_z(kind):
+@pytest.mark.parametrize(("kind", "model"), [("rooted", "JC"), ("unrooted", "JC"), ("unrooted", F81)])
+def test_the_gradient_is_that_of_log_z(kind, model):
     """With the same random numbers: a small step leaves the survivors as they are, and the rest is smooth."""
-    patterns, target, rates = simulated(), Target(kind), rates_of(5)
+    patterns, rates = simulated(), rates_of(5)
+    target = make_target(patterns, kind, model=model)
 
     def value(at):
         return vcsmc.gradient(patterns, at, target, np.random.default_rng(7), 20)[1]

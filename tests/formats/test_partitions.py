@@ -119,7 +119,7 @@ def test_all_problems_in_one_pass_each_with_its_line():
         (nexus("charset a = b; charset b = a;\ncharpartition x = JC: a;"), "charset 'b': charset 'a' contains itself"),
         (nexus("charset a = 1-10;\ncharpartition x = JC: a,\n  HKY: gone;"), "line 5: part 'gone': there is no charset 'gone'"),
         (nexus("charset a = other.phy: 1-10;"), "line 3: charset 'a' is about another file (other.phy)"),
-        (nexus("charset a = CODON, 1-10;"), "line 3: charset 'a': codon models are not known"),
+        (nexus("charset a = CODON, 1-10;"), "line 3: charset 'a': codon models are not supported"),
         (nexus("charset a = 1-5;\ncharset A = 6-10;"), "line 4: charset 'A' is already in line 3"),
         (nexus("charset a;"), "line 3: charset needs a name"),
         (nexus("charpartition x = a:1-10; charpartition y = b:1-10;"), "several partitions (x, y); mark the one to use with *"),

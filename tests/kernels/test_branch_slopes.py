@@ -9,6 +9,8 @@ from vaiphy.alignment import Alignment, compress
 from vaiphy.kernels.adam import ascend
 from vaiphy.kernels.branch_slopes import log_likelihoods_and_slopes
 from vaiphy.likelihood import log_likelihood
+from vaiphy.models.jc69 import JC69
+from vaiphy.models.replacement import replacement
 
 
 def batch(n_taxa, n_sites, seed, n_trees=3):
@@ -26,9 +28,9 @@ def batch(n_taxa, n_sites, seed, n_trees=3):
     return compress(Alignment(names(n_taxa), codes)), children, lengths
 
 
-def evaluated(patterns, children, lengths, with_slopes=True, function=log_likelihoods_and_slopes):
+def evaluated(patterns, children, lengths, with_slopes=True, function=log_likelihoods_and_slopes, model=JC69):
     values, slopes = np.empty(len(children)), np.empty_like(lengths)
-    function(children, lengths, patterns.tips, patterns.counts, with_slopes, values, slopes)
+    function(model.weights, model.beta, children, lengths, patterns.tips, patterns.counts, with_slopes, values, slopes)
     return values, slopes
 
 
@@ -40,6 +42,20 @@ def test_against_single_trees(n_taxa, n_sites):
         assert values[t] == pytest.approx(log_likelihood(tree, patterns), rel=1e-12)
         assert slopes[t, 1:] == pytest.approx(branch_derivatives(tree, patterns)[0][1:], rel=1e-7, abs=1e-7)
     assert evaluated(patterns, children, lengths, False)[0].tolist() == values.tolist()
+
+
+def test_other_frequencies():
+    """Values against single trees under F81, derivatives against their differences."""
+    pi = np.array([0.1, 0.2, 0.3, 0.4])
+    model = replacement(pi, 1.0 / (1.0 - (pi**2).sum()))
+    patterns, children, lengths = batch(6, 40, 4, 1)
+    values, slopes = evaluated(patterns, children, lengths, model=model)
+    assert values[0] == pytest.approx(log_likelihood(tree_of(children[0], lengths[0]), patterns, model), rel=1e-12)
+    for v in range(1, lengths.shape[1]):
+        ends = np.repeat(lengths, 2, axis=0)
+        ends[:, v] += [-1e-6, 1e-6]
+        low, high = evaluated(patterns, np.repeat(children, 2, axis=0), ends, False, model=model)[0]
+        assert slopes[0, v] == pytest.approx((high - low) / 2e-6, rel=1e-5, abs=1e-4)
 
 
 def test_against_plain_python():

@@ -92,8 +92,13 @@ def test_neighbour_joining(plain):
     def run():
         children, lengths = np.empty((4, 2), dtype=np.int32), np.zeros(10)
         joining_neighbours.bionj(distances, children, lengths)
-        return children, lengths
+        parent, length = np.empty(10, dtype=np.int32), np.empty(10)
+        joining_neighbours.bionj_parents(distances, parent, length)
+        return children, parent, lengths, length
 
     compiled, interpreted = run(), plain(run)
     assert np.array_equal(compiled[0], interpreted[0])
-    assert compiled[1] == pytest.approx(interpreted[1])
+    assert np.array_equal(compiled[1], interpreted[1])
+    assert compiled[2] == pytest.approx(interpreted[2])
+    assert compiled[3] == pytest.approx(interpreted[3])
+    assert sorted(compiled[2]) == pytest.approx(sorted(compiled[3]))

@@ -119,7 +119,7 @@ def test_a_mixed_file_is_the_sum_of_its_parts():
 
 def test_models_of_parts_that_do_not_fit_are_refused():
     alignment = parse_alignment(MIXED, "mixed.nex")
-    with pytest.raises(InputError, match="model 'LG' is for none of the parts"):
+    with pytest.raises(InputError, match="model 'LG' fits none of the parts"):
         with_models(own_partition(alignment), alignment, "LG")
     constant = parse_alignment(">a\n001\n>b\n011\n>c\n001\n>d\n011\n", seqtype="BIN")
     assert with_models(own_partition(constant), constant)[0].model == "JC2"

@@ -117,7 +117,7 @@ def test_shards_of_another_seed_version_data_or_start_are_named(copy):
     other.write_text(ALIGNMENT.replace("TCGAACCATC", "TCGAACCATG"))
     one(copy / "r", other, 3, "learn", redo=True)
     (line,) = problems(copy)
-    assert "it is of other data (" in line
+    assert "it is for other data (" in line
     shutil.copy(copy / "keep", copy / "r.shard3of3.learn.ckpt")
     header, arrays = checkpoint.load(copy / "keep")
     header.pop("format")

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import joining
 from reference.random_trees import random_binary_tree
 
 from vaiphy.alignment import Alignment, SitePatterns, compress, encode
 from vaiphy.search.starts import bionj, distances
-from vaiphy.trees.tree import with_taxa
+from vaiphy.trees.tree import Tree, with_taxa
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -89,6 +90,20 @@ def test_the_order_of_taxa_does_not_matter(seed):
     taxa = tuple(tree.taxa[i] for i in order)
     one, other = bionj(noisy, tree.taxa), bionj(noisy[np.ix_(order, order)], taxa)
     assert with_taxa(other, tree.taxa).topology == one.topology
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.integers(3, 20))
+def test_the_same_tree_as_the_slow_one(seed, n):
+    rng = np.random.default_rng(seed)
+    tree = random_binary_tree(n, rng)
+    noisy = path_lengths(tree) + rng.exponential(0.02, (n, n))
+    noisy = np.triu(noisy, 1) + np.triu(noisy, 1).T
+    found = bionj(noisy, tree.taxa)
+    parent, length = joining.bionj(noisy)
+    other = Tree(tree.taxa, parent, length)
+    assert found.topology == other.topology
+    assert path_lengths(found) == pytest.approx(path_lengths(other), abs=1e-9)
 
 
 def test_few_taxa_and_equal_taxa():

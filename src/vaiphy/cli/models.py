@@ -14,7 +14,7 @@ from vaiphy.cli.numbers import setting
 @click.command()
 @alignment_options
 @click.option("--models", metavar="LIST", help="Models to compare, with commas between.  [default: about a dozen]")
-@click.option("-p", "--partition", metavar="FILE", help="Try each model also for each part separately.")
+@click.option("-p", "--partition", metavar="FILE", help="Also try each model for each part separately.")
 @click.option(
     "--rates", type=click.Choice(["free", "linked"]), default="free", show_default=True,
     help="With -p: a relative rate for each part, or the same branch lengths for all.",

@@ -29,7 +29,7 @@ DEFAULTS = {"DNA": "JC", "RNA": "JC", "AA": "LG", "BIN": "MK", "MORPH": "MK"}
     "value get their best one.  [default: JC; LG for amino acids, MK for other characters]",
 )
 @click.option("--optimise", "--optimize", is_flag=True, help="Find the branch lengths of highest likelihood.")
-@click.option("--output", type=click.Path(dir_okay=False), help="File for the optimised trees (else: standard output).")
+@click.option("--output", type=click.Path(dir_okay=False), help="File for the optimised trees.  [default: standard output]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def score(
     alignment: str,

@@ -14,7 +14,7 @@ def check_shard(options: Mapping[str, Any]) -> None:
     if options["seed"] is None:
         raise click.UsageError("--shard needs a --seed, the same for all shards")
     if options["time_limit"] is not None:
-        raise click.UsageError("--shard has no --time-limit: a job that is killed goes on from its checkpoint")
+        raise click.UsageError("--shard has no --time-limit: a job that is killed continues from its checkpoint")
     if any(options[name] for name in ("constraint", "monophyletic", "not_monophyletic", "mrbayes_block")):
         raise click.UsageError(
             "--shard does not support constraints or a mrbayes block yet; run without shards, or with --cluster"

@@ -62,6 +62,7 @@ class _Running:
         def work(piece: int) -> None:
             part = parts[piece]
             subtrees.try_all(
+                target.model.weights, target.model.beta,
                 pieces[piece], forest.roots[part], forest.slot, forest.size, forest.pool, forest.patterns.counts, rates,
                 target.prior_rate, last and not target.rooted, log_final, self._proposal.tries,
                 first[part], second[part], lengths[part], log_q[part],

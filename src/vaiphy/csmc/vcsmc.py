@@ -118,9 +118,9 @@ def gradient(
 ) -> tuple[Floats, float]:
     """The derivative (n - 1, 2) of log Z-hat in the log-rates along one run that resamples at every rank, and log Z-hat."""
     n = patterns.n_taxa
-    forest = forests.begin(patterns, n_particles, threads)
+    forest = forests.begin(patterns, n_particles, threads, target.model)
     proposal = Proposal(UniformMerger(), ExponentialLengths(rates))
-    leaves, _ = forests.leaves(patterns)
+    leaves, _ = forests.leaves(patterns, target.model)
     chance, *pieces = streams(rng, 1 + -(-n_particles // CHUNK))
     log_evidence = float(forest.log_likelihood[:n].sum()) + target.log_topology_prior(n)
     # Of every vertex ever made: the derivative of its subtree's log-likelihood.
@@ -133,7 +133,10 @@ def gradient(
         log_evidence += total - log(n_particles)
         weights = np.exp(log_weights - total)
         made = np.arange(n_particles) + forests.newest(forest).start
-        subtrees.rate_slopes(made, forest.children, forest.lengths, forest.born, n, leaves, patterns.counts, slopes[made[0] :])
+        subtrees.rate_slopes(
+            target.model.weights, target.model.beta, made, forest.children, forest.lengths, forest.born, n, leaves,
+            patterns.counts, slopes[made[0] :],
+        )  # fmt: skip
         a, b = forest.children[made].T
         result += np.tensordot(weights, slopes[made] - slopes[a] - slopes[b], axes=1)
         # The prior and the proposal of the two new branches: -rate b and +log(rate) - e, with b = e / rate.

@@ -122,7 +122,7 @@ def _charset(command: Command, name: str, rest: str, sets: Sets) -> None:
         return
     if (kind := _KIND.fullmatch(rest)) and kind[1].upper() in (*KINDS, "CODON"):
         if kind[1].upper() == "CODON":
-            sets.problems.append((command.line, f"charset '{name}': codon models are not known; write DNA"))
+            sets.problems.append((command.line, f"charset '{name}': codon models are not supported; write DNA"))
         else:
             sets.kinds[key] = KINDS[kind[1].upper()]
         rest = kind[2]

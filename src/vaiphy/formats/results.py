@@ -57,7 +57,7 @@ def parameter_file(columns: Mapping[str, Floats], comment: str = "VaiPhy") -> st
 
 
 def topology_file(taxa: tuple[str, ...], trees: Iterable[Tree], probability: Floats, comment: str = "") -> str:
-    """Topologies by falling probability as MrBayes writes its .trprobs files."""
+    """Topologies in order of decreasing probability as MrBayes writes its .trprobs files."""
     numbers = [str(i + 1) for i in range(len(taxa))]
     total, lines = 0.0, []
     for i, (tree, p) in enumerate(zip(trees, probability.tolist())):

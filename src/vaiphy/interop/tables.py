@@ -36,7 +36,7 @@ def split_columns(table: SplitTable, minimum: float = MIN_SUPPORT) -> dict[str, 
 
 
 def topology_columns(posterior: Posterior) -> dict[str, list[Any]]:
-    """One row for each topology by falling probability: `probability`, the sum so far, and the tree as Newick."""
+    """One row for each topology in order of decreasing probability: `probability`, the sum so far, and the tree as Newick."""
     table = posterior.topologies
     names = [quoted(taxon) for taxon in posterior.taxa]
     trees = (summary_tree(posterior.taxa, sorted(splits), dict.fromkeys(splits, 1.0), {}) for splits in table.topologies)

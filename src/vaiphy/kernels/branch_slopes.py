@@ -1,16 +1,17 @@
-"""Log-likelihoods of many binary trees under JC69 with their derivatives in every branch length.
+"""Log-likelihoods of many binary trees under equal-input models, with their derivatives in every branch length.
 
-With L the partials below a branch, O all that meets its upper end from elsewhere and u = exp(-4b/3), a pattern's likelihood is
-u * sum(O L) + (1 - u)/4 * sum(O) * sum(L), up to a factor: one pass up the tree fills L, one down fills O.
+With L the partials below a branch, O all that meets its upper end from elsewhere and u = exp(-beta b), a pattern's likelihood is
+u * sum(pi O L) + (1 - u) * sum(pi O) * sum(pi L): one pass up the tree fills L, one down fills O. The model is its frequencies
+(`weights`, see `frequencies`) and its rate beta.
 """
 
 import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.frequencies import scale, total
 from vaiphy.kernels.logsum import weighted_log_sum
 from vaiphy.kernels.pruning import BLOCK, join_two, rescale
 
-FOUR_THIRDS = 4.0 / 3.0
 # Messages in a product since it was last rescaled, at most: half as many as in `pruning`, since two products are multiplied.
 RESCALE_EVERY = 7
 
@@ -25,7 +26,7 @@ def load_taxa(tips, begin, width, below):
 
 
 @inlined
-def fill_upwards(children, decay, width, below, pending, log_scale):
+def fill_upwards(weights, children, decay, width, below, pending, log_scale):
     """below[v] of every internal vertex; `log_scale` keeps account of what was multiplied."""
     n = children.shape[0] + 2
     for k in range(n - 2):
@@ -34,12 +35,12 @@ def fill_upwards(children, decay, width, below, pending, log_scale):
             larger = a if pending[a] > pending[b] else b
             rescale(below, larger, width, log_scale)
             pending[larger] = 1
-        join_two(None, below, n + k, width, below, a, 0, decay[a], below, b, 0, decay[b])
+        join_two(weights, below, n + k, width, below, a, 0, decay[a], below, b, 0, decay[b])
         pending[n + k] = pending[a] + pending[b]
 
 
 @inlined
-def fill_downwards(children, decay, width, below, above, pending, unused):
+def fill_downwards(weights, children, decay, width, below, above, pending, unused):
     """above[v] of every vertex but taxon 0; above[top] is taxon 0's observation."""
     n = children.shape[0] + 2
     top = 2 * n - 3
@@ -55,28 +56,28 @@ def fill_downwards(children, decay, width, below, above, pending, unused):
             while behind[v] + pending[sister] > RESCALE_EVERY and behind[v] > 1:
                 rescale(above, v, width, unused)
                 behind[v] = 1
-            join_two(None, above, c, width, above, v, 0, decay[v], below, sister, 0, decay[sister])
+            join_two(weights, above, c, width, above, v, 0, decay[v], below, sister, 0, decay[sister])
             behind[c] = behind[v] + pending[sister]
 
 
 @inlined
-def add_slopes(n_vertices, decay, counts, begin, width, below, above, slopes, t):
+def add_slopes(weights, beta, n_vertices, decay, counts, begin, width, below, above, slopes, t):
     """Add a block's derivatives in u, turned into those in b."""
     for v in range(1, n_vertices):
         u = decay[v]
-        total = 0.0
+        slope = 0.0
         for p in range(width):
             o0, o1, o2, o3 = above[v, 0, p], above[v, 1, p], above[v, 2, p], above[v, 3, p]
             l0, l1, l2, l3 = below[v, 0, p], below[v, 1, p], below[v, 2, p], below[v, 3, p]
-            both = 0.25 * ((o0 + o1) + (o2 + o3)) * ((l0 + l1) + (l2 + l3))
-            joint = (o0 * l0 + o1 * l1) + (o2 * l2 + o3 * l3)
+            both = scale(weights) * total(weights, o0, o1, o2, o3) * total(weights, l0, l1, l2, l3)
+            joint = total(weights, o0 * l0, o1 * l1, o2 * l2, o3 * l3)
             likelihood = both + u * (joint - both)
-            total += counts[begin + p] * (joint - both) / likelihood if likelihood > 0.0 else 0.0
-        slopes[t, v] -= FOUR_THIRDS * u * total
+            slope += counts[begin + p] * (joint - both) / likelihood if likelihood > 0.0 else 0.0
+        slopes[t, v] -= beta * u * slope
 
 
 @kernel
-def log_likelihoods_and_slopes(children, lengths, tips, counts, with_slopes, values, slopes):
+def log_likelihoods_and_slopes(weights, beta, children, lengths, tips, counts, with_slopes, values, slopes):
     """values[t] and slopes[t, v] (entry 0 is 0) of the trees `children` (T, n-2, 2) with branch lengths (T, 2n-2)."""
     n_vertices = lengths.shape[1]
     n_taxa = tips.shape[0]
@@ -93,23 +94,20 @@ def log_likelihoods_and_slopes(children, lengths, tips, counts, with_slopes, val
         load_taxa(tips, begin, width, below)
         for t in range(children.shape[0]):
             for v in range(n_vertices):
-                decay[v] = np.exp(-FOUR_THIRDS * lengths[t, v])
+                decay[v] = np.exp(-beta * lengths[t, v])
             pending[:n_taxa] = 1
             log_scale[:] = 0.0
-            fill_upwards(children[t], decay, width, below, pending, log_scale)
+            fill_upwards(weights, children[t], decay, width, below, pending, log_scale)
             if with_slopes:
-                fill_downwards(children[t], decay, width, below, above, pending, unused)
-                add_slopes(n_vertices, decay, counts, begin, width, below, above, slopes, t)
+                fill_downwards(weights, children[t], decay, width, below, above, pending, unused)
+                add_slopes(weights, beta, n_vertices, decay, counts, begin, width, below, above, slopes, t)
             top = n_vertices - 1
             u = decay[top]
             for p in range(width):
-                joint = 0.0
-                total = 0.0
-                known = 0.0
-                for a in range(4):
-                    joint += below[0, a, p] * below[top, a, p]
-                    total += below[top, a, p]
-                    known += below[0, a, p]
+                o0, o1, o2, o3 = below[0, 0, p], below[0, 1, p], below[0, 2, p], below[0, 3, p]
+                l0, l1, l2, l3 = below[top, 0, p], below[top, 1, p], below[top, 2, p], below[top, 3, p]
+                both = scale(weights) * total(weights, o0, o1, o2, o3) * total(weights, l0, l1, l2, l3)
+                joint = total(weights, o0 * l0, o1 * l1, o2 * l2, o3 * l3)
                 values[t] += counts[begin + p] * log_scale[p]
-                log_scale[p] = 0.25 * (u * joint + 0.25 * (1.0 - u) * known * total)
+                log_scale[p] = scale(weights) * (both + u * (joint - both))
             values[t] += weighted_log_sum(log_scale, counts, begin, width)

@@ -5,10 +5,16 @@ import numpy as np
 from vaiphy.kernels.binary import fill_tree
 from vaiphy.kernels.compile import inlined, kernel
 
+# Criteria that differ by less than this share of themselves are the same.
+SAME = 1e-12
+
 
 @inlined
 def next_pair(d, active, r, sums):
-    """Which two of the r active rows to join, by the neighbour-joining criterion; `sums` become their sums of distances."""
+    """Which two of the r active rows to join, by the neighbour-joining criterion; `sums` become their sums of distances.
+
+    The first of those that are equal but for rounding: of four rows, a pair is as good as the other two.
+    """
     for i in range(r):
         sums[i] = 0.0
         for j in range(r):
@@ -18,21 +24,23 @@ def next_pair(d, active, r, sums):
     for i in range(r):
         for j in range(i + 1, r):
             value = (r - 2) * d[active[i], active[j]] - sums[i] - sums[j]
-            if value < best:
+            if value < best and not value > best - SAME * abs(best):
                 best, first, second = value, i, j
     return first, second
 
 
-@kernel
-def bionj(distances, children, lengths):
-    """The tree of a distance matrix (n, n), n >= 3, as binary arrays (`binary`); negative lengths become 0."""
+@inlined
+def join_all(distances, neighbour, span):
+    """Fill the neighbours of every vertex of the tree, (2n - 2, 3), and the lengths of the branches to them.
+
+    Vertices are numbered as they are made, the last one joining what is left. The last neighbour of any other internal vertex is
+    its parent; a taxon has one neighbour.
+    """
     n = distances.shape[0]
     d = distances.copy()
     variance = distances.copy()
     active = np.arange(n)
     vertex = np.arange(n)
-    neighbour = np.empty((2 * n - 2, 3), dtype=np.int32)
-    span = np.zeros((2 * n - 2, 3))
     used = np.zeros(2 * n - 2, dtype=np.int32)
     sums = np.empty(n)
     r = n
@@ -75,6 +83,29 @@ def bionj(distances, children, lengths):
         neighbour[x, used[x]], span[x, used[x]] = center, length
         neighbour[center, i], span[center, i] = x, length
         used[x] += 1
+
+
+@kernel
+def bionj(distances, children, lengths):
+    """The tree of a distance matrix (n, n), n >= 3, as binary arrays (`binary`); negative lengths become 0."""
+    n = distances.shape[0]
+    neighbour = np.empty((2 * n - 2, 3), dtype=np.int32)
+    span = np.zeros((2 * n - 2, 3))
+    join_all(distances, neighbour, span)
     stack = np.empty(2 * n - 2, dtype=np.int32)
     name = np.empty(2 * n - 2, dtype=np.int32)
     fill_tree(neighbour, span, children, lengths, stack, name)
+
+
+@kernel
+def bionj_parents(distances, parent, length):
+    """The same tree as parents of its 2n - 2 vertices (-1: the last one, its root) and the lengths of the branches to them."""
+    n = distances.shape[0]
+    neighbour = np.empty((2 * n - 2, 3), dtype=np.int32)
+    span = np.zeros((2 * n - 2, 3))
+    join_all(distances, neighbour, span)
+    for v in range(2 * n - 3):
+        slot = 0 if v < n else 2
+        parent[v], length[v] = neighbour[v, slot], span[v, slot]
+    parent[2 * n - 3] = -1
+    length[2 * n - 3] = 0.0

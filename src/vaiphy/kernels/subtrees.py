@@ -1,6 +1,7 @@
 """Rooted subtrees of a forest: derivatives of their log-likelihoods in all branches, and every merger tried out.
 
-Partials have mean one over the four states of every pattern, as in `merge`.
+Partials have mean one over the four states of every pattern, by their frequencies, as in `merge`. The model is these (`weights`,
+see `frequencies`) and its rate beta.
 """
 
 import math
@@ -8,9 +9,8 @@ import math
 import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
+from vaiphy.kernels.frequencies import scale, total
 from vaiphy.kernels.logsum import weighted_log_sum
-
-FOUR_THIRDS = 4.0 / 3.0
 
 
 @inlined
@@ -32,39 +32,38 @@ def gather(vertex, children, order, first_child):
 
 
 @inlined
-def product(out, i, xs, x, u, ys, y, v, with_y):
+def product(weights, out, i, xs, x, u, ys, y, v, with_y):
     """out[i] = message of xs[x], times that of ys[y], with mean one."""
     for p in range(out.shape[2]):
-        total = 0.0
         for a in range(4):
             value = 1.0 - v + v * ys[y, a, p]
             if with_y:
                 value *= 1.0 - u + u * xs[x, a, p]
             out[i, a, p] = value
-            total += value
-        scale = 4.0 / total if total > 0.0 else 0.0
+        mean = scale(weights) * total(weights, out[i, 0, p], out[i, 1, p], out[i, 2, p], out[i, 3, p])
+        factor = 1.0 / mean if mean > 0.0 else 0.0
         for a in range(4):
-            out[i, a, p] *= scale
+            out[i, a, p] *= factor
 
 
 @inlined
-def slope(above, below, i, counts, u):
+def slope(weights, beta, above, below, i, counts, u):
     """Derivative of the log-likelihood in the length of the branch above i."""
     result = 0.0
     for p in range(counts.shape[0]):
-        alone = 0.25 * ((above[i, 0, p] + above[i, 1, p]) + (above[i, 2, p] + above[i, 3, p]))
-        joint = 0.25 * (
-            (above[i, 0, p] * below[i, 0, p] + above[i, 1, p] * below[i, 1, p])
-            + (above[i, 2, p] * below[i, 2, p] + above[i, 3, p] * below[i, 3, p])
+        o0, o1, o2, o3 = above[i, 0, p], above[i, 1, p], above[i, 2, p], above[i, 3, p]
+        alone = scale(weights) * total(weights, o0, o1, o2, o3)
+        joint = scale(weights) * total(
+            weights, o0 * below[i, 0, p], o1 * below[i, 1, p], o2 * below[i, 2, p], o3 * below[i, 3, p]
         )
         likelihood = alone + u * (joint - alone)
         if likelihood > 0.0:
             result += counts[p] * (joint - alone) / likelihood
-    return -FOUR_THIRDS * u * result
+    return -beta * u * result
 
 
 @kernel
-def rate_slopes(vertices, children, lengths, born, n_taxa, leaves, counts, out):
+def rate_slopes(weights, beta, vertices, children, lengths, born, n_taxa, leaves, counts, out):
     """out[i, r, side]: derivative of the log-likelihood of the subtree at vertices[i] in the log-rate of rank r + 1 and a side.
 
     A branch drawn at that rate is b = e / rate with e fixed, so that db / d log(rate) = -b. `leaves` (n, 4, P) are the taxa's
@@ -84,40 +83,43 @@ def rate_slopes(vertices, children, lengths, born, n_taxa, leaves, counts, out):
                     for p in range(counts.shape[0]):
                         below[i, a, p] = leaves[v, a, p]
                 continue
-            u = math.exp(-FOUR_THIRDS * lengths[v, 0])
-            w = math.exp(-FOUR_THIRDS * lengths[v, 1])
-            product(below, i, below, c, u, below, c + 1, w, True)
+            u = math.exp(-beta * lengths[v, 0])
+            w = math.exp(-beta * lengths[v, 1])
+            product(weights, below, i, below, c, u, below, c + 1, w, True)
         up = np.ones(n_found)  # u of the branch above; the root has none
         for i in range(n_found):
             v, c = order[i], first_child[i]
             if c < 0:
                 continue
             for side in range(2):
-                up[c + side] = math.exp(-FOUR_THIRDS * lengths[v, side])
+                up[c + side] = math.exp(-beta * lengths[v, side])
             for side in range(2):
                 other = c + 1 - side
-                product(above, c + side, above, i, up[i], below, other, up[other], i > 0)
-                value = slope(above, below, c + side, counts, up[c + side])
+                product(weights, above, c + side, above, i, up[i], below, other, up[other], i > 0)
+                value = slope(weights, beta, above, below, c + side, counts, up[c + side])
                 out[k, born[v] - 1, side] -= lengths[v, side] * value
 
 
 @inlined
-def gain_of(pool, a, b, length_a, length_b, counts, norm):
+def gain_of(weights, beta, pool, a, b, length_a, length_b, counts, norm):
     """Log-likelihood of two subtrees merged, minus theirs."""
-    ua, ub = np.float32(math.exp(-FOUR_THIRDS * length_a)), np.float32(math.exp(-FOUR_THIRDS * length_b))
-    qa, qb = np.float32(-math.expm1(-FOUR_THIRDS * length_a)), np.float32(-math.expm1(-FOUR_THIRDS * length_b))
-    quarter = np.float32(0.25)
+    ua, ub = np.float32(math.exp(-beta * length_a)), np.float32(math.exp(-beta * length_b))
+    qa, qb = np.float32(-math.expm1(-beta * length_a)), np.float32(-math.expm1(-beta * length_b))
+    share = np.float32(scale(weights))
     for p in range(pool.shape[2]):
         z0 = (qa + ua * pool[a, 0, p]) * (qb + ub * pool[b, 0, p])
         z1 = (qa + ua * pool[a, 1, p]) * (qb + ub * pool[b, 1, p])
         z2 = (qa + ua * pool[a, 2, p]) * (qb + ub * pool[b, 2, p])
         z3 = (qa + ua * pool[a, 3, p]) * (qb + ub * pool[b, 3, p])
-        norm[p] = quarter * ((z0 + z1) + (z2 + z3))
+        norm[p] = share * total(weights, z0, z1, z2, z3)
     return weighted_log_sum(norm, counts, 0, counts.shape[0])
 
 
 @kernel
-def try_all(rng, roots, slot, sizes, pool, counts, rates, prior_rate, single, log_final, n_tries, first, second, lengths, log_q):
+def try_all(
+    weights, beta, rng, roots, slot, sizes, pool, counts, rates, prior_rate, single, log_final, n_tries, first, second, lengths,
+    log_q,
+):  # fmt: skip
     """Every pair of roots with `n_tries` draws of its branches; one is chosen by its weight (nested SMC).
 
     log_q[k] = log of (target of what was chosen / mean weight): divided by it, the target gives the mean weight of all tries.
@@ -130,7 +132,7 @@ def try_all(rng, roots, slot, sizes, pool, counts, rates, prior_rate, single, lo
         n_large = 0
         for c in range(n_roots):
             n_large += sizes[roots[k, c]] >= 2
-        top, total, chosen = -np.inf, 0.0, -np.inf
+        top, mass, chosen = -np.inf, 0.0, -np.inf
         first[k], second[k] = 0, 1
         for c in range(n_roots):
             for d in range(c + 1, n_roots):
@@ -140,7 +142,7 @@ def try_all(rng, roots, slot, sizes, pool, counts, rates, prior_rate, single, lo
                 for _ in range(n_tries):
                     x = rng.exponential(1.0 / rates[0])
                     y = 0.0 if single else rng.exponential(1.0 / rates[1])
-                    value = gain_of(pool, slot[a], slot[b], x, y, counts, norm) + back
+                    value = gain_of(weights, beta, pool, slot[a], slot[b], x, y, counts, norm) + back
                     value += math.log(prior_rate) - prior_rate * x
                     own = math.log(rates[0]) - rates[0] * x
                     if not single:
@@ -148,14 +150,14 @@ def try_all(rng, roots, slot, sizes, pool, counts, rates, prior_rate, single, lo
                         own += math.log(rates[1]) - rates[1] * y
                     weight = value - own
                     if weight > top:
-                        total = total * math.exp(top - weight) + 1.0 if total > 0.0 else 1.0
+                        mass = mass * math.exp(top - weight) + 1.0 if mass > 0.0 else 1.0
                         top = weight
-                        share = 1.0 / total
+                        share = 1.0 / mass
                     else:
                         here = math.exp(weight - top)
-                        total += here
-                        share = here / total
+                        mass += here
+                        share = here / mass
                     if rng.random() < share:
                         first[k], second[k], chosen = c, d, value
                         lengths[k, 0], lengths[k, 1] = x, y
-        log_q[k] = chosen - (top + math.log(total / n_tries)) if total > 0.0 else np.inf
+        log_q[k] = chosen - (top + math.log(mass / n_tries)) if mass > 0.0 else np.inf

@@ -64,7 +64,7 @@ def with_models(subsets: tuple[Subset, ...], alignment: Alignment, model: str | 
     if problems:
         raise InputError(*problems)
     if model is not None and not used and not all(subset.model for subset in subsets):
-        raise InputError(f"model '{model}' is for none of the parts that name no model of their own")
+        raise InputError(f"model '{model}' fits none of the parts that have no model of their own")
     return tuple(out)
 
 

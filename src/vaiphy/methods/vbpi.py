@@ -163,7 +163,7 @@ def _explore(state: VbpiState) -> tuple[VbpiState, Progress]:
     groups = [*state.found, (best[0][None], best[1][None])]
     trees, lengths = (np.concatenate(column) for column in zip(*groups))
     support = fitted(state.folded, trees.astype(np.int32), lengths, options)
-    message = f"{len(support.trees)} distinct trees make the support"
+    message = f"{len(support.trees)} distinct trees in the support"
     return replace(state, found=(), support=support), Progress("bootstrap", 0.05, message=message)
 
 

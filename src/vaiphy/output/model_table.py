@@ -52,5 +52,5 @@ def text_table(found: ModelComparison) -> str:
             f"{0.5 * factor:9.2f} {factor:9.2f} ± {error:<5.2f} {share:10.4f}{doubt}"
         )
     doubts = [f"{row.model}: {reason}" for row in found.rows for reason in row.reasons if not row.converged]
-    foot = "Bayes factors (BF) are of the best model against each; all models equally likely beforehand."
+    foot = "Bayes factors (BF) compare the best model with each of the others; all models are equally likely a priori."
     return "\n".join([*lines, "", foot, found.verdict() + ".", *doubts])

@@ -227,7 +227,7 @@ def _division(prefix: Path) -> int:
         raise InputError(f"{prefix}: there are no shards with this prefix; `vaiphy run --shard 1/N --phase learn` makes them")
     if len(numbers) > 1:
         counts = " and of ".join(str(n) for n in numbers)
-        raise InputError(f"{prefix}: there are shards of {counts}; remove those of the division that is not wanted")
+        raise InputError(f"{prefix}: there are shards of {counts}; remove those that are not wanted")
     return numbers[0]
 
 
@@ -279,7 +279,7 @@ def _foreign(saved: Saved, settings: Settings, content: str, learned: str | None
     if saved.header["version"] != __version__:
         reasons.insert(0, f"it was made by VaiPhy {saved.header['version']}, now {__version__}")
     if saved.header["input"]["content"] != content:
-        reasons.insert(0, f"it is of other data ({saved.header['input']['file']})")
+        reasons.insert(0, f"it is for other data ({saved.header['input']['file']})")
     if learned is not None and saved.header.get("learned") not in (None, learned):
         reasons.append("it was drawn from what other shards have learned")
     return reasons

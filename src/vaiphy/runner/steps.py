@@ -117,4 +117,4 @@ def run_steps(
             raise
         if fresh:
             save(method.to_arrays(now if held is None else held), seconds)
-        raise LostWorkers(f"{problem}; the same command (without --redo) goes on from the checkpoint") from None
+        raise LostWorkers(f"{problem}; the same command (without --redo) continues from the checkpoint") from None

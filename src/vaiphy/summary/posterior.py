@@ -71,7 +71,7 @@ class SplitTable:
 
 @dataclass(frozen=True, eq=False)
 class TopologyTable:
-    """Distinct topologies by falling probability; `topologies[i]` holds the non-trivial splits of the i-th."""
+    """Distinct topologies in order of decreasing probability; `topologies[i]` holds the non-trivial splits of the i-th."""
 
     topologies: tuple[frozenset[Split], ...]
     probability: Floats

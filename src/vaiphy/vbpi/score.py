@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vaiphy.alignment import SitePatterns
 from vaiphy.kernels.branch_slopes import log_likelihoods_and_slopes
+from vaiphy.models.jc69 import JC69
 
 Floats = NDArray[np.float64]
 
@@ -19,7 +20,9 @@ def evaluate(
     padded = np.zeros((len(lengths), lengths.shape[1] + 1))
     padded[:, 1:] = lengths
     values, slopes = np.empty(len(lengths)), np.empty_like(padded)
-    log_likelihoods_and_slopes(children, padded, patterns.tips, patterns.counts, with_slopes, values, slopes)
+    log_likelihoods_and_slopes(
+        JC69.weights, JC69.beta, children, padded, patterns.tips, patterns.counts, with_slopes, values, slopes
+    )
     return values, slopes[:, 1:]
 
 
