@@ -35,8 +35,8 @@ Ints = NDArray[np.int64]
 STEADY, SAFE, NEARLY = 0.6, 0.4, 0.95
 #: Draws of a law say nothing about the tail of their weights if they are fewer, or have less of the weight.
 FEW, NOTHING = 100, 0.001
-#: Trees with a split, and those without, are looked at on their own if they have this share of the weight; the tail of theirs must
-#: be so light that their weights have a finite variance.
+#: Trees with a split, and those without, are looked at on their own if they have this share of the weight; their tail must be so
+#: light that their weights have a finite variance.
 KNOWN, FINITE = 0.05, 0.45
 
 
