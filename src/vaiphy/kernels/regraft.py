@@ -92,6 +92,7 @@ def take_off(v, p, s, tree, family, point, data, rules, rows, work):
     tree.lengths[s] += tree.lengths[p]
     tree.parent[s] = g
     if g == 0:
+        tree.whole[0] = s
         return s
     replace_child(g, p, s, tree.children)
     renew_upwards(g, tree, family, point, data, rules, rows, work)
