@@ -78,7 +78,7 @@ def test_a_mixture_of_laws():
     drawn = proposal.guarded_sample(1000, [1])
     assert np.bincount(drawn.laws).tolist() == [600, 400]
     for ladder in (Ladder((0.3, 1.0), (None,) * 2), Ladder((1.0,), (None,))):
-        assert_unbiased(relative_estimates(proposal, ladder, exact, Moves(), 400, 24, oversampling=3), 0.02)
+        assert_unbiased(relative_estimates(proposal, ladder, exact, Moves(), 800, 24, oversampling=3), 0.02)
 
 
 @pytest.mark.parametrize("n_taxa", [4, 5])
