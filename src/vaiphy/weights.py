@@ -3,7 +3,7 @@
 Nothing here knows where the weights come from. The mean of importance weights estimates the evidence without bias.
 """
 
-from math import inf, log, sqrt
+from math import inf, isfinite, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,12 @@ def pareto_k(log_weights: Floats) -> float:
     if excess[-1] <= 0.0:
         return 0.0
     return _fit_generalised_pareto(excess[excess > 0.0])[0]
+
+
+def pareto_k_and_error(log_weights: Floats) -> tuple[float, float]:
+    """As `pareto_k`, with its standard error: (1 + k) / sqrt(size of the tail), that of the maximum of the likelihood."""
+    k = pareto_k(log_weights)
+    return k, (1.0 + k) / sqrt(_tail_size(np.size(log_weights))) if isfinite(k) else 0.0
 
 
 def tempered(log_weights: Floats, least_effective: float) -> Floats:

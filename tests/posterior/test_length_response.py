@@ -97,6 +97,6 @@ def test_a_heavy_tail_on_a_small_island_shows():
     )  # fmt: skip
     heavy = np.where(small, 1.2 * rng.exponential(size=6000) - 2.5, rng.standard_normal(6000))
     assert bridge.pareto_k(heavy) < 0.7
-    assert bridge._tail_by_split(heavy, particles, clade_keys(N)) > 0.9
+    assert bridge._tail_by_split(heavy, particles, clade_keys(N)) > 0.75  # after a standard error for chance: 1.0 before
     light = np.where(small, 0.1, 0.2) * rng.standard_normal(6000)
     assert bridge._tail_by_split(light, particles, clade_keys(N)) < 0.5

@@ -24,6 +24,8 @@ MIN_LENGTH, MAX_LENGTH = 1e-11, 1e5
 WIDE = 0.05
 LOG_WIDE, LOG_NARROW = log(WIDE), log(1.0 - WIDE)
 TINIEST = 1e-300
+#: The square of the last Newton step that finds a mode, in standard deviations of the logarithm of the length.
+NEAR = 0.3
 
 
 @inlined
@@ -167,7 +169,10 @@ def conditional(length, a, rate, power, rest):
 
 @inlined
 def fit_gamma(data, table, exponents, beta, a, rate, power, rest, start, work):
-    """Mode in log b and the Gamma that matches the conditional there: (mode, shape). Depends on nothing but its arguments."""
+    """Mode in log b and the Gamma that matches the conditional there: (mode, shape). Depends on nothing but its arguments.
+
+    Newton steps in log b, whose error is about the square of the last one: enough where that is small beside the width.
+    """
     b = min(max(start, 1e-7), 1e3)
     shape = 1.0
     for _ in range(10):
@@ -185,7 +190,7 @@ def fit_gamma(data, table, exponents, beta, a, rate, power, rest, start, work):
         step = min(max(step, -2.0), 2.0)
         shape = max(-curvature, 0.2)
         b = min(max(b * np.exp(step), 1e-8), 1e4)
-        if abs(step) < 0.25:
+        if step * step * np.sqrt(shape) < NEAR and abs(step) < 0.6:
             break
     return b, shape
 

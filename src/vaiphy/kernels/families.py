@@ -7,9 +7,10 @@ patterns of the part, contiguous. Tips have no categories: their rows hold, for 
 `Spectral` (any reversible model): P(b) = backward diag(exp(-decay rate b)) forward, forward = U' diag(sqrt pi), the first
 decay being 0. Both have a leading axis of parameter points. Sites that cannot change are a category of rate 0.
 
-What differs between the families is written once for each, in `equal_input` and `spectral`, as three *leaf operations*:
-`carry` (partials over a branch), `fill_table` (the likelihood of every pattern as a function of one branch's length) and
-`fill_exponents`. Everything else is written on those, and Numba specialises it by the type of what it is given.
+What differs between the families is written once for each, in `equal_input` and `spectral`, as a few *leaf operations*: `carry`
+(partials over a branch), `carry_two` (over two that meet), `fill_table` (the likelihood of every pattern as a function of one
+branch's length), `fill_pairing_table` (the same with two carried rows at each end) and `fill_exponents`. Everything else is
+written on those, and Numba specialises it by the type of what it is given.
 """
 
 from typing import Any, NamedTuple
@@ -59,12 +60,22 @@ def carry(family, point, data, length, source, is_tip, out, multiply):
     return _room(family).carry(family, point, data, length, source, is_tip, out, multiply)
 
 
+def carry_two(family, point, data, length, source, is_tip, other_length, other, other_is_tip, out):
+    """The same from two branches that meet, multiplied: out = P(length) source * P(other_length) other."""
+    return _room(family).carry_two(family, point, data, length, source, is_tip, other_length, other, other_is_tip, out)
+
+
 def fill_table(family, point, data, x, x_is_tip, y, y_is_tip, table):
     """The likelihood of every pattern as a function of the length b of the branch between x and y.
 
     For part k: table rows t_0, t_1, ... of its patterns, with L(b) = t_0 + sum_j t_j exp(-exponent_j b).
     """
     return _room(family).fill_table(family, point, data, x, x_is_tip, y, y_is_tip, table)
+
+
+def fill_pairing_table(family, point, data, one, two, three, four, below, above, table):
+    """As `fill_table`, of a branch between one * two and three * four; `below` and `above` are room for rows."""
+    return _room(family).fill_pairing_table(family, point, data, one, two, three, four, below, above, table)
 
 
 def fill_exponents(family, point, data, exponents):
@@ -94,5 +105,5 @@ def _dispatch(stub, name):
     overload(stub, jit_options=OPTIONS, strict=False)(choose)  # type: ignore[arg-type]
 
 
-for _name in ("carry", "fill_table", "fill_exponents"):
+for _name in ("carry", "carry_two", "fill_table", "fill_pairing_table", "fill_exponents"):
     _dispatch(globals()[_name], _name)

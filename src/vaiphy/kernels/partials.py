@@ -9,7 +9,7 @@ multiplied since the row was last rescaled.
 import numpy as np
 
 from vaiphy.kernels.compile import inlined
-from vaiphy.kernels.families import carry
+from vaiphy.kernels.families import carry_two
 from vaiphy.kernels.layout import CATEGORIES, CATEGORY_AT, COUNT_AT, PATTERNS, ROW_AT, STATE_AT, STATES, TIP_AT
 
 #: Rows are rescaled once they are products of more messages than this; a message is at least about 1e-12 of what it is made of
@@ -50,10 +50,10 @@ def rescale(row, data, tops):
             values = row[at + r * n_patterns : at + (r + 1) * n_patterns]
             for p in range(n_patterns):
                 tops[p] = max(tops[p], values[p])
-        least = 1.0
+        n_tiny = 0
         for p in range(n_patterns):
-            least = min(least, tops[p])
-        if least > TINY:
+            n_tiny += 1 if tops[p] <= TINY else 0
+        if n_tiny == 0:
             continue
         for p in range(n_patterns):
             if data.counts[begin + p] == 0.0:
@@ -71,8 +71,7 @@ def join(v, x, x_length, y, y_length, family, point, data, rows, scale, pending,
     """rows[v] from two neighbours x and y (0 stands for taxon 0) over branches of the given lengths."""
     n = data.tips.shape[0]
     out = rows[v - n]
-    carry(family, point, data, x_length, row_of(x, data, rows), x < n, out, False)
-    carry(family, point, data, y_length, row_of(y, data, rows), y < n, out, True)
+    carry_two(family, point, data, x_length, row_of(x, data, rows), x < n, y_length, row_of(y, data, rows), y < n, out)
     scale[v - n] = scale_of(x, n, scale) + scale_of(y, n, scale)
     pending[v - n] = pending_of(x, n, pending) + pending_of(y, n, pending)
     if pending[v - n] > MOST_PENDING:

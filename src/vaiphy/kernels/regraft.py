@@ -22,7 +22,7 @@ from vaiphy.kernels.branch import (
 from vaiphy.kernels.clades import length_gamma, length_term, log_split, split_term
 from vaiphy.kernels.compile import inlined
 from vaiphy.kernels.constraints import INSIDE, is_constrained, limits, mark_place, united
-from vaiphy.kernels.families import carry, fill_table
+from vaiphy.kernels.families import carry, carry_two, fill_table
 from vaiphy.kernels.layout import COUNT_AT, PATTERNS
 from vaiphy.kernels.partials import MOST_PENDING, pending_of, rescale, root_values, row_of, scale_of
 from vaiphy.kernels.rooted import NONE
@@ -33,8 +33,8 @@ from vaiphy.kernels.workspace import blend, drawn_index, renew_upwards, replace_
 def hang(w, position, lengths, family, point, data, rows, above, above_is_tip, out):
     """out: partials at the point of the branch above w that lies `position` of its length away from w."""
     n = data.tips.shape[0]
-    carry(family, point, data, position * lengths[w], row_of(w, data, rows), w < n, out, False)
-    carry(family, point, data, (1.0 - position) * lengths[w], above, above_is_tip, out, True)
+    lower, upper = position * lengths[w], (1.0 - position) * lengths[w]
+    carry_two(family, point, data, lower, row_of(w, data, rows), w < n, upper, above, above_is_tip, out)
 
 
 @inlined
@@ -121,8 +121,8 @@ def fill_above(w, up, out, on_top, children, lengths, family, point, data, rows,
     """out: partials above the branch of w, as seen from it, whose parent is `up`. Returns their scale and pending."""
     n = data.tips.shape[0]
     x = sister(w, children, up)
-    carry(family, point, data, lengths[up], data.tips[0] if on_top else ups.values[up - n], on_top, out, False)
-    carry(family, point, data, lengths[x], row_of(x, data, rows.values), x < n, out, True)
+    above = data.tips[0] if on_top else ups.values[up - n]
+    carry_two(family, point, data, lengths[up], above, on_top, lengths[x], row_of(x, data, rows.values), x < n, out)
     value = scale_of(x, n, rows.scale) + (0.0 if on_top else ups.scale[up - n])
     count = pending_of(x, n, rows.pending) + (1 if on_top else ups.pending[up - n])
     if count > MOST_PENDING:

@@ -29,6 +29,12 @@ def carry(family, point, data, length, source, is_tip, out, multiply):
 
 
 @inlined
+def carry_two(family, point, data, length, source, is_tip, other_length, other, other_is_tip, out):
+    carry(family, point, data, length, source, is_tip, out, False)
+    carry(family, point, data, other_length, other, other_is_tip, out, True)
+
+
+@inlined
 def fill_matrix(family, point, matrix_at, state_at, n_states, time, matrix):
     """Probabilities of change in a given time (rate times length); in no time exactly none."""
     matrix[:] = 0.0
@@ -121,6 +127,14 @@ def fill_table(family, point, data, x, x_is_tip, y, y_is_tip, table):
                     out = table[t_at : t_at + n] if j == 0 else moving[(j - 1) * n : j * n]
                     term_any(forward[j * n_states : (j + 1) * n_states], weight, xs, ys, n_states, n, out, j == 0)
         matrix_at += n_states * n_states
+
+
+@inlined
+def fill_pairing_table(family, point, data, one, two, three, four, below, above, table):
+    for q in range(below.shape[0]):
+        below[q] = one[q] * two[q]
+        above[q] = three[q] * four[q]
+    fill_table(family, point, data, below, False, above, False, table)
 
 
 @inlined

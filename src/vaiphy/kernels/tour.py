@@ -26,7 +26,7 @@ from vaiphy.kernels.branch import (
 from vaiphy.kernels.clades import length_gamma, length_term, log_split, split_term
 from vaiphy.kernels.compile import inlined
 from vaiphy.kernels.constraints import may_pair, united
-from vaiphy.kernels.families import carry, fill_table
+from vaiphy.kernels.families import carry, fill_pairing_table, fill_table
 from vaiphy.kernels.partials import MOST_PENDING, join, pending_of, rescale, row_of, scale_of
 from vaiphy.kernels.workspace import CONSTANT, EXPONENT, MASS, MODE, RATE, SHAPE, blend, drawn_index, meet, replace_child, sister
 
@@ -76,16 +76,6 @@ def pairing_term(x, y, z, p, joined, tree, law):
 
 
 @inlined
-def fill_pairing_table(i, j, k, family, point, data, carried, table):
-    """The table of an inner branch with the carried rows i and j at one end, k and 3 at the other."""
-    one, two, three, four, below, above = carried[i], carried[j], carried[k], carried[3], carried[4], carried[5]
-    for q in range(below.shape[0]):
-        below[q] = one[q] * two[q]
-        above[q] = three[q] * four[q]
-    fill_table(family, point, data, below, False, above, False, table)
-
-
-@inlined
 def weigh_pairing(k, p, rest, tree, family, point, data, goal, space):
     """Fill option k: 0 leaves the children a and b where they are, 1 puts their aunt s in the place of a, 2 in that of b."""
     i, j = 2 if k == 1 else 0, 2 if k == 2 else 1
@@ -101,7 +91,8 @@ def weigh_pairing(k, p, rest, tree, family, point, data, goal, space):
     if goal.beta < 1.0:
         value = (1.0 - goal.beta) * (pairing_term(x, y, z, p, joined, tree, goal.law) + constant)
     if goal.beta > 0.0:
-        fill_pairing_table(i, j, 3 - i - j, family, point, data, space.carried, table)
+        rows = space.carried
+        fill_pairing_table(family, point, data, rows[i], rows[j], rows[3 - i - j], rows[3], rows[4], rows[5], table)
     mode, fitted = fit_gamma(data, table, space.exponents, goal.beta, exponent, rate_b, power, rest, shape / rate, space.work)
     option[EXPONENT], option[RATE], option[MODE], option[SHAPE], option[CONSTANT] = exponent, rate_b, mode, fitted, value
     option[MASS] = value + conditional(mode, exponent, rate_b, power, rest) - log_gamma(mode, fitted, fitted / mode)

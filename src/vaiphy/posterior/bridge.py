@@ -23,7 +23,7 @@ from vaiphy.posterior.ladder import Ladder, furthest, next_beta
 from vaiphy.posterior.parameters import Walk, walk_of, walked
 from vaiphy.posterior.particles import Moves, Particles, evaluated, log_posterior, moved
 from vaiphy.posterior.proposal import Proposal
-from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, pareto_k, systematic
+from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, pareto_k, pareto_k_and_error, systematic
 from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
@@ -36,8 +36,8 @@ STEADY, SAFE, NEARLY = 0.6, 0.4, 0.95
 #: Draws of a law say nothing about the tail of their weights if they are fewer, or have less of the weight.
 FEW, NOTHING = 100, 0.001
 #: Trees with a split, and those without, are looked at on their own if they have this share of the weight; their tail must be so
-#: light that their weights have a finite variance.
-KNOWN, FINITE = 0.05, 0.45
+#: light that their weights have a finite variance, or may be so light but for chance: so many standard errors.
+KNOWN, FINITE, CHANCE = 0.05, 0.45, 1.0
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def _tail_by_split(log_weights: Floats, particles: Particles, keys: NDArray[np.u
     """How heavy the tail of the weights is among trees with a split, or without it, where it is heaviest.
 
     Draws may be good where most of the probability is and poor on a small island, which is then found too rarely: among all
-    weights that does not show.
+    weights that does not show. Of many splits one has a heavy tail by chance, so what chance may do is taken off.
     """
     n_taxa = particles.children.shape[1] + 2
     names = np.empty((len(particles), 2 * n_taxa - 2), dtype=np.uint64)
@@ -165,7 +165,10 @@ def _tail_by_split(log_weights: Floats, particles: Particles, keys: NDArray[np.u
     heaviest = 0.0
     for split in np.flatnonzero((share > KNOWN) & (share < 1.0 - KNOWN)):
         has = (which == split).any(axis=1)
-        heaviest = max([heaviest, *(pareto_k(log_weights[own]) for own in (has, ~has) if own.sum() >= FEW)])
+        for own in (has, ~has):
+            if own.sum() >= FEW:
+                k, error = pareto_k_and_error(log_weights[own])
+                heaviest = max(heaviest, k - CHANCE * error)
     return heaviest
 
 

@@ -81,7 +81,8 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
         draws = settings.oversampling if pilot else drawing.oversampling
         return replace(drawing, bridge=bridge.initialise(drawing.proposal, n, key, draws, drawing.ladder, threads))
     if not now.done:
-        return replace(drawing, bridge=bridge.step(now, drawing.proposal, settings.moves, settings.pilot_size, threads))
+        size = settings.first_pilot_size if settings.max_refits and not drawing.pilots else settings.pilot_size
+        return replace(drawing, bridge=bridge.step(now, drawing.proposal, settings.moves, size, threads))
     swept = drawing.swept or (now.particles,)
     if len(swept) <= (_pilot_sweeps(drawing, now, settings) if pilot else n_sweeps(drawing, settings)):
         last = now.walks[-1]

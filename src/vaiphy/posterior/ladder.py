@@ -20,6 +20,10 @@ class Ladder:
     walks: tuple[Walk | None, ...]
 
 
+#: A last step may be so much bolder, if that saves another one.
+BOLDER = 0.06
+
+
 def furthest(effective: Callable[[float], float], wanted: float, most: float) -> float:
     """The furthest temperature up to `most` at which draws are still worth `wanted` (bisection)."""
     low, high = 0.0, most
@@ -43,7 +47,7 @@ def next_beta(beta: float, gain: Callable[[float], Floats], log_weights: Floats,
         x = np.exp(x - x.max())
         return float((weights @ x) ** 2 / (weights @ (x * x)))
 
-    if share(1.0) >= wanted:
+    if share(1.0) >= wanted - BOLDER:
         return 1.0
     low, high = beta, 1.0
     for _ in range(50):

@@ -31,9 +31,10 @@ class Settings:
 
     All these particles, and those of pilots, are multiplied by up to `most_effort` where trees are cheap to move (`tuned_to`).
 
-    Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` and ends with
-    `pilot_sweeps` sweeps; the proposal is refitted to the pilot's particles (with a share `kept_share` of what learning found)
-    and tried again, from the third time on with twice as many, up to `most_pilot_particles`: once at least, and up to
+    Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` (the first, more
+    coarsely, at `first_pilot_size`: it only serves for a better proposal) and ends with `pilot_sweeps` sweeps; the proposal is
+    refitted to the pilot's particles (with a share `kept_share` of what learning found) and tried again, from the third time on
+    with twice as many, up to `most_pilot_particles`: once at least, and up to
     `max_refits` times while draws do not reach the posterior at once and fewer than `poor_worth` independent ones stand behind
     each particle, or the ladder has more than `short` temperatures and becomes shorter than `shorter` times the one before.
 
@@ -60,6 +61,7 @@ class Settings:
     most_effort: int = 8
     pilot_particles: int = 256
     most_pilot_particles: int = 512
+    first_pilot_size: float = 0.75
     pilot_size: float = 0.9
     pilot_sweeps: int = 2
     kept_share: float = 0.15
