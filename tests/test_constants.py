@@ -24,10 +24,9 @@ AT_HOME = (
 )
 #: The same numbers where they mean something else: shares, quartiles, an opacity, a step that is small enough.
 OTHERWISE = {
-    "kernels/branch.py": {"0.25"},
     "output/svg.py": {"0.75"},
     "posterior/progress.py": {"0.25"},
-    "posterior/settings.py": {"0.25"},
+    "posterior/settings.py": {"0.25", "0.75"},
     "summary/parameters.py": {"0.25", "0.75"},
     "vbpi/settings.py": {"0.25", "0.75"},
     "weights.py": {"n / 4.0"},

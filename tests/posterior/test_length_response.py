@@ -81,7 +81,7 @@ def test_no_response_is_learned_where_there_is_none():
     children, _, tops = random_trees(N, 1, rng)
     many = np.repeat(children, 800, axis=0), rng.gamma(5.0, 0.02, size=(800, 2 * N - 2)), np.repeat(tops, 800)
     proposal = fit(target, *many, np.zeros((800, 0)), np.full(800, 1 / 800), Fitting())
-    gain, *slopes = proposal.laws[0].draws.response.T
+    gain, *slopes, _ = proposal.laws[0].draws.response.T
     assert np.abs(slopes).max() < 0.3
     assert gain.max() < 1.05
 

@@ -233,8 +233,8 @@ def log_density(proposal: Proposal, children, lengths, tops) -> np.ndarray:
 
 
 def one_law(pseudo=10.0, widening=0.9, least_draws=3.0, parameters=None, **splits) -> Fitting:
-    """A fitting without islands; `splits`: how far splits that were not seen are trusted."""
-    fitting = Fitting(SplitSmoothing(**splits), pseudo, widening, least_draws, most_islands=1)
+    """A fitting of one law; `splits`: how far splits that were not seen are trusted."""
+    fitting = Fitting(SplitSmoothing(**splits), pseudo, widening, least_draws, most_islands=1, most_rare=0)
     return replace(fitting, parameters=parameters) if parameters else fitting
 
 

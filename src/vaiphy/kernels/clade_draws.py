@@ -5,11 +5,12 @@ parent's branch and that of its sister (the one that is drawn first) turned out.
 changes in many places with a single length: so it is what particles are drawn from, not what they are moved under.
 """
 
+from math import lgamma
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH, log_gamma
+from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH
 from vaiphy.kernels.clades import context_identity, find, length_gamma, length_place
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.rooted import NONE, fill_postorder, name_clades
@@ -22,15 +23,15 @@ MOST_CHANGE = 1.5
 class Draws(NamedTuple):
     """What drawing needs besides: the splits seen at each place, as ranges of `child` (taxa of one part) and `cumulative`.
 
-    `response`, for each place: factor on the shape of its Gamma, and what the logarithm of its mean is raised by, anyway and with
-    the relative lengths of the parent's and the sister's branch.
+    `response`, for each place: factor on the shape of its Gamma, what the logarithm of its mean is raised by, anyway and with
+    the relative lengths of the parent's and the sister's branch, and the logarithm of the Gamma function at the resulting shape.
     """
 
     first: Any  # (places,) int64
     last: Any
     child: Any  # (n_splits, words) uint64
     cumulative: Any  # (n_splits,)
-    response: Any  # (places, 4)
+    response: Any  # (places, 5)
 
 
 @inlined
@@ -83,7 +84,7 @@ def draw_split(law, draws, clade, parent, members, other, rng):
 def relative(length, gamma, scale):
     """How long a branch turned out: nearly normal around 0, whatever the shape (Wilson and Hilferty)."""
     shape, rate, _ = gamma
-    return (length * rate / (shape * scale)) ** (1.0 / 3.0) - 1.0
+    return np.cbrt(length * rate / (shape * scale)) - 1.0
 
 
 @inlined
@@ -95,16 +96,25 @@ def drawn_first(a, b, clade, n):
 
 
 @inlined
-def responding(law, draws, clade, parent, gamma, scale, above, sister):
-    """Shape and rate of the Gamma that a branch's length is drawn from, given branches drawn before."""
-    shape, rate, _ = gamma
-    at = length_place(law, clade, parent)
-    if at < 0:
-        return shape, rate / scale
-    response = draws.response[at]
+def gamma_at(law, place, outer):
+    """As `clades.length_gamma`, of a place that was looked up."""
+    if place >= 0:
+        return law.place_value[place, 0], law.place_value[place, 1], law.place_value[place, 3]
+    if outer:
+        return law.numbers[3], law.numbers[4], law.numbers[5]
+    return law.numbers[0], law.numbers[1], law.numbers[2]
+
+
+@inlined
+def responding(draws, place, gamma, scale, above, sister):
+    """Shape and rate of the Gamma that a branch's length is drawn from, given branches drawn before, and log Gamma(shape)."""
+    shape, rate, constant = gamma
+    if place < 0:
+        return shape, rate / scale, shape * np.log(rate) - constant
+    response = draws.response[place]
     change = response[1] + response[2] * above + response[3] * sister
     change = min(max(change, -MOST_CHANGE), MOST_CHANGE)
-    return shape * response[0], rate * response[0] / (scale * np.exp(change))
+    return shape * response[0], rate * response[0] / (scale * np.exp(change)), response[4]
 
 
 @kernel
@@ -133,8 +143,9 @@ def sample(law, draws, keys, guard, scales, rng, children, lengths, tops, n_wide
         tops[i] = n
         lengths[i, 0] = 0.0
         n_wide[i] = 0
-        gamma = length_gamma(law, clade[n], NONE, True)
-        length, wide = one_length(law, draws, clade[n], NONE, gamma, guard, True, scales[i], 0.0, 0.0, rng)
+        place = length_place(law, clade[n], NONE)
+        gamma = gamma_at(law, place, True)
+        length, wide = one_length(draws, place, gamma, guard, True, scales[i], 0.0, 0.0, rng)
         lengths[i, n], n_wide[i] = length, wide
         turned_out[n] = relative(length, gamma, scales[i])
         next_vertex = n + 1
@@ -163,10 +174,9 @@ def sample(law, draws, keys, guard, scales, rng, children, lengths, tops, n_wide
             sister = 0.0
             for k in range(2):
                 child = one if k == 0 else children[i, v - n, 0] + children[i, v - n, 1] - one
-                gamma = length_gamma(law, clade[child], clade[v], child < n)
-                length, wide = one_length(
-                    law, draws, clade[child], clade[v], gamma, guard, child < n, scales[i], turned_out[v], sister, rng
-                )
+                place = length_place(law, clade[child], clade[v])
+                gamma = gamma_at(law, place, child < n)
+                length, wide = one_length(draws, place, gamma, guard, child < n, scales[i], turned_out[v], sister, rng)
                 lengths[i, child] = length
                 n_wide[i] += wide
                 sister = relative(length, gamma, scales[i])
@@ -175,7 +185,7 @@ def sample(law, draws, keys, guard, scales, rng, children, lengths, tops, n_wide
 
 
 @inlined
-def one_length(law, draws, clade, parent, gamma, guard, outer, scale, above, sister, rng):
+def one_length(draws, place, gamma, guard, outer, scale, above, sister, rng):
     """A length, and whether (1 or 0) it came from a wider distribution.
 
     Drawn from the Gamma or, half of the guard's share each, from an Exponential of the same mean (which, unlike Gammas of shape
@@ -183,7 +193,7 @@ def one_length(law, draws, clade, parent, gamma, guard, outer, scale, above, sis
     """
     if guard[0] == 0.0:
         return draw_gamma(rng, gamma[0], gamma[1]), 0
-    shape, rate = responding(law, draws, clade, parent, gamma, scale, above, sister)
+    shape, rate, _ = responding(draws, place, gamma, scale, above, sister)
     at = 1 if outer else 3
     u = rng.random()
     if u < 0.5 * guard[0]:
@@ -200,6 +210,7 @@ def log_guards(law, draws, keys, guard, scales, children, lengths, tops, out, pl
     order = np.empty(n - 2, dtype=np.int64)
     clade = np.empty(2 * n - 2, dtype=np.uint64)
     turned_out = np.empty(2 * n - 2)
+    constants = np.array([gamma_constant(guard[1], guard[2]), gamma_constant(guard[3], guard[4])])
     for i in range(children.shape[0]):
         out[i] = 0.0
         plain[i] = 0.0
@@ -208,9 +219,10 @@ def log_guards(law, draws, keys, guard, scales, children, lengths, tops, out, pl
         fill_postorder(children[i], tops[i], order)
         name_clades(children[i], order, keys, clade)
         top = tops[i]
-        gamma = length_gamma(law, clade[top], NONE, True)
+        place = length_place(law, clade[top], NONE)
+        gamma = gamma_at(law, place, True)
         turned_out[top] = relative(lengths[i, top], gamma, scales[i])
-        whole, narrow = log_ratios(law, draws, clade[top], NONE, gamma, guard, True, scales[i], 0.0, 0.0, lengths[i, top])
+        whole, narrow = log_ratios(draws, place, gamma, guard, constants, True, scales[i], 0.0, 0.0, lengths[i, top])
         out[i] += whole
         plain[i] += narrow
         for j in range(n - 3, -1, -1):
@@ -219,11 +231,10 @@ def log_guards(law, draws, keys, guard, scales, children, lengths, tops, out, pl
             sister = 0.0
             for k in range(2):
                 child = one if k == 0 else children[i, v - n, 0] + children[i, v - n, 1] - one
-                length = lengths[i, child]
-                gamma = length_gamma(law, clade[child], clade[v], child < n)
-                whole, narrow = log_ratios(
-                    law, draws, clade[child], clade[v], gamma, guard, child < n, scales[i], turned_out[v], sister, length
-                )
+                length, outer = lengths[i, child], child < n
+                place = length_place(law, clade[child], clade[v])
+                gamma = gamma_at(law, place, outer)
+                whole, narrow = log_ratios(draws, place, gamma, guard, constants, outer, scales[i], turned_out[v], sister, length)
                 out[i] += whole
                 plain[i] += narrow
                 sister = relative(length, gamma, scales[i])
@@ -231,14 +242,22 @@ def log_guards(law, draws, keys, guard, scales, children, lengths, tops, out, pl
 
 
 @inlined
-def log_ratios(law, draws, clade, parent, gamma, guard, outer, scale, above, sister, length):
+def gamma_constant(shape, rate):
+    """Log of the constant factor of a Gamma density."""
+    return shape * np.log(rate) - lgamma(shape)
+
+
+@inlined
+def log_ratios(draws, place, gamma, guard, constants, outer, scale, above, sister, length):
     """Logs of the densities that `one_length` has, with the guard and without, over the Gamma's of `clades`."""
-    base = gamma[2] + (gamma[0] - 1.0) * np.log(length) - gamma[1] * length
-    shape, rate = responding(law, draws, clade, parent, gamma, scale, above, sister)
+    log_length = np.log(length)
+    base = gamma[2] + (gamma[0] - 1.0) * log_length - gamma[1] * length
+    shape, rate, constant = responding(draws, place, gamma, scale, above, sister)
     at = 1 if outer else 3
-    narrow = log_gamma(length, shape, rate)
-    exponential = np.log(rate / shape) - rate / shape * length
-    prior = log_gamma(length, guard[at], guard[at + 1])
+    log_rate = np.log(rate)
+    narrow = shape * log_rate - constant + (shape - 1.0) * log_length - rate * length
+    exponential = log_rate - np.log(shape) - rate / shape * length
+    prior = constants[at // 2] + (guard[at] - 1.0) * log_length - guard[at + 1] * length
     top = max(narrow, max(exponential, prior))
     total = (1.0 - guard[0]) * np.exp(narrow - top) + 0.5 * guard[0] * (np.exp(exponential - top) + np.exp(prior - top))
     return top + np.log(total) - base, narrow - base

@@ -194,8 +194,13 @@ def step(
         beta = state.ladder.betas[k]
     elif k == 0 and drawn > n:
         most = float(np.clip(STEADY / max(state.tail, 1e-3), SAFE, 1.0))
-        wanted = min(2.0 * n, drawn / 2)
-        beta = furthest(lambda beta: effective_sample_size(state.log_weights + gain(beta)), wanted, most)
+
+        def effective_at(beta: float) -> float:
+            return effective_sample_size(state.log_weights + gain(beta))
+
+        # At beta = 0 already, draws whose lengths know each other have weights.
+        wanted = min(2.0 * n, drawn / 2, 0.75 * effective_at(0.0))
+        beta = furthest(effective_at, wanted, most)
         beta = 1.0 if beta > NEARLY else beta
     else:
         beta = next_beta(state.beta, gain, state.log_weights, conditional_size)

@@ -50,7 +50,8 @@ class Drawing:
     `learned`: particles that learning ended with, and their weights. `pilots`: temperatures that each pilot needed, the proposal
     being refitted between them.
 
-    `first`, `stride`: of all bridges, these are number first, first + stride, ... (others may be drawn elsewhere).
+    `first`, `stride`: of all bridges, these are number first, first + stride, ... (others may be drawn elsewhere). `restarts`:
+    how often bridges were given up, for a proposal that is fitted to them.
     """
 
     proposal: Proposal
@@ -65,6 +66,7 @@ class Drawing:
     drawn: tuple[Drawn, ...] = ()
     first: int = 0
     stride: int = 1
+    restarts: int = 0
 
     @property
     def log_estimates(self) -> Floats:
@@ -77,7 +79,8 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     if now is None:
         tried = min(settings.pilot_particles * 2 ** max(len(drawing.pilots) - 1, 0), settings.most_pilot_particles)
         n = tried if pilot else drawing.n_particles
-        key = (seed, 2, len(drawing.pilots), 0) if pilot else (seed, 3, drawing.first + drawing.stride * len(drawing.drawn), 0)
+        index = len(drawing.pilots) if pilot else drawing.first + drawing.stride * len(drawing.drawn)
+        key = (seed, 2 if pilot else 3, index, drawing.restarts)
         draws = settings.oversampling if pilot else drawing.oversampling
         return replace(drawing, bridge=bridge.initialise(drawing.proposal, n, key, draws, drawing.ladder, threads))
     if not now.done:
@@ -96,7 +99,44 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
         now.estimate, now.variance, now.n_ancestors, now.ancestor_shares, effective, tuple(rates.tolist()), now.plain,
         now.log_weights, swept,
     )  # fmt: skip
-    return replace(drawing, bridge=None, swept=(), drawn=(*drawing.drawn, one))
+    drawing = replace(drawing, bridge=None, swept=(), drawn=(*drawing.drawn, one))
+    return _restarted(drawing, settings) if _is_surprised(drawing, settings) else drawing
+
+
+def _is_surprised(drawing: Drawing, settings: Settings) -> bool:
+    """Whether a bridge came upon trees that the proposal hardly knows, so that there may be an island that most bridges miss.
+
+    Its evidence is then made by few draws and has a variance of its own genealogy that others do not have.
+    """
+    if settings.bridges or drawing.restarts >= settings.max_restarts or len(drawing.drawn) < settings.least_compared:
+        return False
+    variances = [one.variance for one in drawing.drawn]
+    return max(variances) > settings.surprise * float(np.median(variances))
+
+
+def _restarted(drawing: Drawing, settings: Settings) -> Drawing:
+    """All begun anew with a proposal that is fitted to the particles of the bridges, weighed by their evidences."""
+    log_own = log_weights(drawing)
+    begin = np.cumsum([0, *(len(one.log_weights) for one in drawing.drawn)])
+    weights = [
+        np.exp(log_own[at:end] - np.log(len(one.particles)))
+        for one, at, end in zip(drawing.drawn, begin, begin[1:])
+        for _ in one.particles
+    ]
+    found = joined([particles for one in drawing.drawn for particles in one.particles])
+    kept = settings.kept_share
+    everything = joined([found, drawing.learned])
+    shares = np.concatenate([(1.0 - kept) * np.concatenate(weights), kept * drawing.learned_weights])
+    proposal = _fitted(drawing, everything, shares, settings)
+    return replace(
+        drawing, proposal=proposal, learned=everything, learned_weights=shares, ladder=None, drawn=(),
+        restarts=drawing.restarts + 1,
+    )  # fmt: skip
+
+
+def _fitted(drawing: Drawing, particles: Particles, weights: Floats, settings: Settings) -> Proposal:
+    target = drawing.proposal.target
+    return fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
 
 
 def _pilot_sweeps(drawing: Drawing, pilot: Bridge, settings: Settings) -> int:
@@ -112,9 +152,7 @@ def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], sett
         # What learning has found stays, so that no island of trees is lost for being rare among the pilot's particles.
         particles, kept = joined((*swept, drawing.learned)), settings.kept_share
         weights = np.concatenate([(1.0 - kept) * weights, kept * drawing.learned_weights])
-        target = drawing.proposal.target
-        refitted = fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
-        return replace(drawing, proposal=refitted, pilots=pilots, bridge=None, swept=())
+        return replace(drawing, proposal=_fitted(drawing, particles, weights, settings), pilots=pilots, bridge=None, swept=())
     return replace(
         drawing, ladder=pilot.found, n_particles=_n_particles(pilot, swept, settings),
         oversampling=_oversampling(pilot, settings), pilots=pilots, bridge=None, swept=(),
@@ -160,10 +198,9 @@ def _n_particles(pilot: Bridge, swept: tuple[Particles, ...], settings: Settings
 
 
 def _oversampling(pilot: Bridge, settings: Settings) -> int:
-    """Draws for each particle: where they carry to the posterior at once, no more than it takes for most particles to differ."""
-    if len(pilot.stages) > 1:
-        return settings.oversampling
-    return int(np.clip(np.ceil(settings.apiece * len(pilot.first) / pilot.stages[0].effective), 2, settings.oversampling))
+    """Draws for each particle: enough for most particles to differ, or for `ample` to count at a first temperature."""
+    wanted = settings.apiece if len(pilot.stages) == 1 else settings.ample
+    return int(np.clip(np.ceil(wanted * len(pilot.first) / pilot.stages[0].effective), 2, settings.oversampling))
 
 
 def evidence(drawing: Drawing) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from vaiphy.kernels import clade_draws
 from vaiphy.kernels.clade_draws import MOST_CHANGE
@@ -37,8 +38,14 @@ class ResponseFitting:
     most_gain: float = 3.0
 
 
-def no_response(n_places: int) -> Floats:
-    return np.tile([1.0, 0.0, 0.0, 0.0], (n_places, 1))
+def no_response(shapes: Floats) -> Floats:
+    """That of places with Gammas of these shapes (0: unknown)."""
+    return _with_constants(np.tile([1.0, 0.0, 0.0, 0.0], (len(shapes), 1)), shapes)
+
+
+def _with_constants(response: Floats, shapes: Floats) -> Floats:
+    """With the logarithm of the Gamma function at the shapes that lengths are drawn with."""
+    return np.concatenate([response, gammaln(np.where(shapes > 0.0, shapes * response[:, 0], 1.0))[:, None]], axis=1)
 
 
 def fit_response(
@@ -70,5 +77,5 @@ def fit_response(
     gain = (before + fitting.pseudo * noise) / (after + (fitting.pseudo + 3.0) * noise)
     response = np.concatenate([np.clip(gain, 1.0, fitting.most_gain)[:, None], slopes], axis=1)
     seen = np.bincount(at, minlength=n) > 0
-    response[~seen] = no_response(1)
-    return response
+    response[~seen] = [1.0, 0.0, 0.0, 0.0]
+    return _with_constants(response, law.place_value[:, 0])

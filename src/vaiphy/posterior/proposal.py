@@ -18,6 +18,7 @@ from vaiphy.posterior import parameter_law
 from vaiphy.posterior.islands import islands
 from vaiphy.posterior.length_response import no_response
 from vaiphy.posterior.parameter_law import LengthScaling, ParameterLaw, length_scaling
+from vaiphy.posterior.rare import emphasised
 from vaiphy.posterior.tree_law import LEAST_SHAPE, Fitting, TreeLaw, Trees, clade_keys, fit_law, log_constant, log_trees, n_words
 from vaiphy.target import Target
 from vaiphy.weights import systematic
@@ -192,7 +193,9 @@ def prior_proposal(target: Target) -> Proposal:
     empty, none = np.zeros(2, dtype=np.uint64), np.zeros(2, dtype=np.int64)
     numbers = np.tile([shape, rate, log_constant(shape, rate)], 2)
     tables = clades.Clades(empty, np.zeros(2), empty, np.zeros((2, 4)), log_trees(target.n_taxa), numbers, target.rules)
-    draws = clade_draws.Draws(none, none, np.zeros((1, n_words(target.n_taxa)), dtype=np.uint64), np.zeros(1), no_response(2))
+    draws = clade_draws.Draws(
+        none, none, np.zeros((1, n_words(target.n_taxa)), dtype=np.uint64), np.zeros(1), no_response(np.zeros(2))
+    )
     return Proposal(target, (TreeLaw(tables, draws),), np.zeros(1), ParameterLaw(target))
 
 
@@ -206,7 +209,11 @@ def fit(
     shares = np.array([weights[group].sum() for group in groups])
     scaling = length_scaling(z, trees.lengths, weights, fitting.parameters.pseudo)[0] if z.shape[1] else None
     scales = np.ones(len(z)) if scaling is None else scaling.factors(z)
-    laws = tuple(fit_law(target, trees.take(group), weights[group], fitting, scales[group]) for group in groups)
+    laws = [fit_law(target, trees.take(group), weights[group], fitting, scales[group]) for group in groups]
     shares = (1.0 - fitting.alike) * shares + fitting.alike / len(groups)
+    rare = emphasised(target, trees, weights, fitting)
+    if rare:
+        laws += [fit_law(target, trees, own, fitting, scales) for own in rare]
+        shares = np.concatenate([(1.0 - fitting.rare_share) * shares, np.full(len(rare), fitting.rare_share / len(rare))])
     parameters = parameter_law.fit(target, z, weights, fitting.parameters)
-    return Proposal(target, laws, np.log(shares / shares.sum()), parameters, fitting.guard, scaling)
+    return Proposal(target, tuple(laws), np.log(shares / shares.sum()), parameters, fitting.guard, scaling)

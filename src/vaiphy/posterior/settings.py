@@ -40,8 +40,11 @@ class Settings:
 
     The number of particles of a final bridge follows from the variance seen there, between `min_particles` and `max_particles`;
     draws that reach the posterior at once are cheap: then there are `more_trees` times as many, with `apiece` effective draws for
-    each. At the end of other bridges more sweeps add trees, about `sweep_share` times as many as it has temperatures. No more
-    than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their accuracy.
+    each. Elsewhere `ample` draws count at the first temperature for each particle, and at the end more sweeps add trees, about
+    `sweep_share` times as many as the ladder has temperatures. If the variance of one bridge, by its genealogy, is more than
+    `surprise` times the median of at least `least_compared`, the proposal is fitted to all of them and drawing begins anew,
+    `max_restarts` times at most. No more than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their
+    accuracy.
     """
 
     replicates: int = 4
@@ -49,7 +52,7 @@ class Settings:
     min_effective: float = 50.0
     max_deviation: float = 0.01
     max_split_error: float = 0.01
-    oversampling: int = 25
+    oversampling: int = 16
     kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "bootstrap")
     first_particles: int = 16
     growth: tuple[tuple[float, int], ...] = ((0.05, 32), (0.2, 64))
@@ -70,11 +73,15 @@ class Settings:
     shorter: float = 0.8
     max_refits: int = 3
     min_particles: int = 192
-    more_trees: float = 6.0
+    more_trees: float = 3.0
     apiece: float = 0.8
+    ample: float = 3.0
     max_particles: int = 2048
     moves: Moves = field(default_factory=Moves)
     sweep_share: float = 0.25
+    surprise: float = 2.0
+    least_compared: int = 3
+    max_restarts: int = 2
     max_bridges: int = 32
     bridges: int | None = None
     fitting: Fitting = field(default_factory=Fitting)

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 KINDS = ("prior", "bootstrap", "given")
 #: Trees of resampled sites, the shortest length they may have, and how widely a proposal is fitted to them.
 N_TREES, SHORTEST = 64, 2e-4
-WIDELY = Fitting(SplitSmoothing(floor=0.05), pseudo=20.0, widening=0.5, most_islands=1)
+WIDELY = Fitting(SplitSmoothing(floor=0.05), pseudo=20.0, widening=0.5, most_islands=1, most_rare=0)
 #: Pairs that look saturated (or share no site) get this distance times the largest one that is not.
 SATURATED_FACTOR = 1.5
 

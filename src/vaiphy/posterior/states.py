@@ -70,7 +70,7 @@ def hurried(state: State) -> State:
     usable = tuple(r for r in state.replicates if r.arrived)
     if not usable:
         raise ValueError("no replicate has reached the posterior yet")
-    hasty = replace(state.settings, max_refits=0, pilot_particles=min(state.settings.pilot_particles, HASTY))
+    hasty = replace(state.settings, max_refits=0, max_restarts=0, pilot_particles=min(state.settings.pilot_particles, HASTY))
     return begin_drawing(replace(state, settings=hasty), usable)
 
 

@@ -33,7 +33,8 @@ class Fitting:
     fewer effective draws a clade or context has no Gamma of its own. `most_shape`: no Gamma is narrower. `guard`: see
     `proposal.Proposal`. `most_islands`: so many laws at most; each is fitted to at least `least_island` effective draws, and an
     island has a law of its own if that raises the log-density of trees left out by `island_gain` on average; `alike`: the part of
-    the probability that all islands share equally. `parameters`: how their own distribution is fitted;
+    the probability that all islands share equally. `most_rare`: so many laws of rare splits (`rare`) at most, which share
+    `rare_share` of the probability equally. `parameters`: how their own distribution is fitted;
     `response`: how lengths of draws follow each other.
     """
 
@@ -47,6 +48,8 @@ class Fitting:
     least_island: float = 8.0
     island_gain: float = 1.0
     alike: float = 0.1
+    most_rare: int = 3
+    rare_share: float = 0.25
     parameters: ParameterFitting = field(default_factory=ParameterFitting)
     response: ResponseFitting = field(default_factory=ResponseFitting)
 
@@ -101,7 +104,7 @@ def fit_law(target: Target, trees: Trees, weights: Floats, fitting: Fitting, sca
     within = _gammas(context[:, 1:].ravel(), b, w, (clade[:, 1:].ravel(), alone), fitting)
     place_key, place_value, first, last = _places(alone, within, law)
     tables = Clades(law.key, law.value, place_key, place_value, log_trees(n), numbers, target.rules)
-    response = no_response(len(place_key))
+    response = no_response(place_value[:, 0])
     if scales is not None and fitting.guard > 0.0:
         response = fit_response(tables, clade_keys(n), trees, scales, weights * effective, fitting.response)
     return TreeLaw(tables, Draws(first, last, law.part, law.cumulative, response))

@@ -1,0 +1,93 @@
+"""Rare splits that many others come and go with: what a law of all trees knows least, and draws miss.
+
+A small island of trees differs from the rest in several splits and lengths at once. A law blends them: it draws trees of the
+island about as often as the product of their frequencies, which may be never. A law fitted to the same trees, with those of the
+island weighed up, loses little elsewhere and has what the island needs; so the proposal has one of these for each island.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vaiphy.kernels import clades, rooted
+from vaiphy.posterior.tree_law import Fitting, Trees, clade_keys, fit_law
+from vaiphy.target import Target
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+#: Trees of a rare split are weighed up to this share; splits seen in fewer effective trees say nothing.
+EMPHASIS, LEAST = 0.25, 3.0
+#: So many splits are looked at, those that go with most others, each correlated with those before by less than this.
+MOST_LOOKED_AT, ALIKE = 24, 0.7
+#: So many trees are enough for looking.
+MOST_TREES = 768
+#: What trees of a split add to the variance of weights, about: their share times their weight if the law of all trees is the
+#: proposal. With less than this they are drawn well enough.
+VARIANCE = 2.0
+
+
+def emphasised(target: Target, trees: Trees, weights: Floats, fitting: Fitting) -> list[Floats]:
+    """Weights of the trees for the laws of rare splits, the most important first; none if no split needs one."""
+    every = -(-len(weights) // MOST_TREES)
+    every += 1 - every % 2  # odd: halves stay halves
+    some = np.arange(0, len(weights), every)
+    groups = _rare(trees, weights)
+    scored = [(_importance(target, trees.take(some), weights[some], group[some], fitting), k) for k, group in enumerate(groups)]
+    chosen = [k for score, k in sorted(scored, reverse=True) if score > np.log(VARIANCE)]
+    return [_weighed_up(weights, groups[k]) for k in chosen[: fitting.most_rare]]
+
+
+def _weighed_up(weights: Floats, group: Bools) -> Floats:
+    own = weights[group].sum()
+    return np.where(group, EMPHASIS * weights / own, (1.0 - EMPHASIS) * weights / (1.0 - own))
+
+
+def _rare(trees: Trees, weights: Floats) -> list[Bools]:
+    """The trees with a split, or without it, for rare splits that go with many others."""
+    n = trees.children.shape[1] + 2
+    names = np.empty((len(weights), 2 * n - 2), dtype=np.uint64)
+    rooted.vertex_identities(trees.children, trees.tops, clade_keys(n), names)
+    found, which = np.unique(names[:, n:], return_inverse=True)
+    has = np.zeros((len(weights), len(found)), dtype=bool)
+    has[np.arange(len(weights))[:, None], which.reshape(len(weights), -1)] = True
+    has ^= weights @ has > 0.5
+    share = weights @ has
+    square = (weights**2) @ has
+    doubtful = share > 0.0
+    doubtful[doubtful] = share[doubtful] ** 2 > 1e-300
+    has, share, square = has[:, doubtful], share[doubtful], square[doubtful]
+    if not has.shape[1]:
+        return []
+    apart = (has - share) * np.sqrt(weights)[:, None]
+    alike = np.abs(apart.T @ apart) / np.sqrt(np.outer(share * (1.0 - share), share * (1.0 - share)))
+    together = np.square(alike).sum(axis=0)
+    together[(share >= EMPHASIS) | (share**2 < LEAST * square)] = 0.0
+    chosen: list[int] = []
+    for split in np.argsort(-together, kind="stable")[: int((together > 0.0).sum())]:
+        if len(chosen) < MOST_LOOKED_AT and not (alike[split, chosen] > ALIKE).any():
+            chosen.append(int(split))
+    return [has[:, split] for split in chosen]
+
+
+def _importance(target: Target, trees: Trees, weights: Floats, group: Bools, fitting: Fitting) -> float:
+    """Log of the share of the group's trees times what weighing them up gains in the density of those left out."""
+    gain, total = 0.0, 0.0
+    # Particles keep their places from sweep to sweep, and sets of them have even sizes: none is in both halves.
+    half = np.arange(len(weights)) % 2 == 0
+    for kept in (half, ~half):
+        own = group & ~kept
+        if not (group & kept & (weights > 0.0)).any() or not own.any():
+            return -np.inf
+        fitted = np.where(kept, weights, 0.0) / weights[kept].sum()
+        plain, other = (_log_density(target, trees, w, own, fitting) for w in (fitted, _weighed_up(fitted, group)))
+        gain += float(weights[own] @ (other - plain))
+        total += float(weights[own].sum())
+    return gain / total + float(np.log(total))
+
+
+def _log_density(target: Target, trees: Trees, weights: Floats, which: Bools, fitting: Fitting) -> Floats:
+    """Of some trees under the law fitted to weighted ones."""
+    kept, out = weights > 0.0, np.empty(int(which.sum()))
+    law = fit_law(target, trees.take(kept), weights[kept], fitting)
+    clades.log_densities(law.clades, clade_keys(target.n_taxa), *trees.take(which), out)
+    return out
