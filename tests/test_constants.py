@@ -127,3 +127,22 @@ def test_the_rule_forbids(line):
 @pytest.mark.parametrize("line", ["x = 0.5 * y", "for a in range(4): pass", "x = y[4] - 4", "x = 3 + y / 7"])
 def test_the_rule_allows(line):
     assert not found_in(line)
+
+
+#: Where the name means what is asked for, or what people call it: VaiPhy and CSMC, which have no other model; citations.
+NAMED = {"csmc/runs.py", "methods/settings.py", "output/citations.py"}
+
+
+def asks_by_name(text):
+    """Comparisons with the name of JC69, whatever is done then: what a model is like, its values say."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare):
+            inside = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+            if {"JC", "JC69"} & {one.upper() for one in inside if isinstance(one, str)}:
+                yield ast.unparse(node)
+
+
+def test_nobody_above_the_models_asks_for_jc69_by_name():
+    found = {path.relative_to(SOURCE).as_posix(): list(asks_by_name(path.read_text())) for path in SOURCE.rglob("*.py")}
+    assert {name for name, lines in found.items() if lines and not name.startswith(AT_HOME)} == NAMED
+    assert list(asks_by_name('if model.upper() in ("JC", "JC69"): pass'))

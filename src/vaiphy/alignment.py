@@ -4,7 +4,7 @@ A character is a set of possible states as bits (see `alphabets`). Nucleotides h
 code is a union, and 15 (anything) stands for gaps and missing data, as in every likelihood program.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations
 
@@ -35,9 +35,9 @@ class AlignmentError(InputError):
 class Alignment:
     """Aligned sequences: `sites[i, j]` is the bit set of taxon i at site j (uint8 for nucleotides, else the alphabet's).
 
-    `source` is what messages call it; `sha256` is that of the file it was read from, empty if there was none. `blocks` are
-    (first site, behind the last, alphabet) where there are several kinds of data; missing data are then all states of
-    `alphabet`, the largest, everywhere.
+    `source` is what messages call it; `sha256` is that of the file it was read from, empty if there was none; `nexus` is the text
+    of that file if it is NEXUS, for what else stands there (partitions, a mrbayes block). `blocks` are (first site, behind the
+    last, alphabet) where there are several kinds of data; missing data are then all states of `alphabet`, the largest.
     """
 
     taxa: tuple[str, ...]
@@ -47,6 +47,7 @@ class Alignment:
     sha256: str = ""
     alphabet: Alphabet = DNA
     blocks: tuple[tuple[int, int, Alphabet], ...] = ()
+    nexus: str = field(default="", repr=False)
 
     @property
     def n_taxa(self) -> int:

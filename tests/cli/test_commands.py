@@ -297,3 +297,16 @@ def test_score_of_amino_acids(tmp_path):
         float(vaiphy("score", f"{prefix}.fasta", f"{prefix}.tree", "--seqtype", "AA", *m).stdout) for m in ((), ("-m", "LG"))
     ]
     assert score[0] == score[1]
+
+
+def test_score_where_taxa_are_inside_the_tree(tmp_path):
+    """Under any model without parameters and matrices; F81 with equal frequencies is JC, and others say why they cannot."""
+    (tmp_path / "a.fasta").write_text(">a\nACGTAC\n>b\nACGTAA\n>c\nACGGAC\n>d\nTCGTAC\n")
+    (tmp_path / "a.tree").write_text("((a:0.1,c:0.2)b:0.3,d:0.1);")
+    files = tmp_path / "a.fasta", tmp_path / "a.tree"
+    one, same, other = (
+        float(vaiphy("score", *files, "-m", m).stdout) for m in ("JC", "F81+F{0.25,0.25,0.25,0.25}", "F81+F{0.4,0.2,0.2,0.2}")
+    )
+    assert one == pytest.approx(same, abs=1e-5)
+    assert abs(other - one) > 0.01
+    assert vaiphy("score", *files, "-m", "HKY").exit_code == 2

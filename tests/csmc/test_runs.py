@@ -5,7 +5,7 @@ import pytest
 
 from vaiphy import csmc, vi
 from vaiphy.alignment import compress
-from vaiphy.csmc.search import Pool, bootstrap_trees
+from vaiphy.csmc.search import Archive, bootstrap_trees
 from vaiphy.csmc.support import SupportMerger, support_merger
 from vaiphy.datasets import load
 from vaiphy.likelihood import log_likelihoods
@@ -82,13 +82,13 @@ def test_support_is_the_share_of_trees(patterns):
 
 
 def test_climbing_never_loses_mass(patterns):
-    pool = Pool(csmc.Target("unrooted").for_search(patterns))
-    pool.add(*bootstrap_trees(pool.target, 5, np.random.default_rng(6)))
-    before = max(pool.masses)
-    pool.climb(pool.best(3))
-    assert max(pool.masses) >= before
-    pool.expand(pool.best(1))
-    assert pool.expanded == {pool.best(1)[0]} or max(pool.masses) > before
+    archive = Archive(csmc.Target("unrooted").for_search(patterns))
+    archive.add(*bootstrap_trees(archive.target, 5, np.random.default_rng(6)))
+    before = max(archive.masses)
+    archive.climb(archive.best(3))
+    assert max(archive.masses) >= before
+    archive.expand(archive.best(1))
+    assert archive.expanded == {archive.best(1)[0]} or max(archive.masses) > before
 
 
 @pytest.mark.slow

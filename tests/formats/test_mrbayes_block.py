@@ -5,6 +5,7 @@ import pytest
 from vaiphy.errors import InputError
 from vaiphy.formats import read_alignment
 from vaiphy.runner.mrbayes import from_block, note
+from vaiphy.runner.partitioned import partition_lines
 
 HEAD = """#NEXUS
 begin data;
@@ -25,7 +26,7 @@ begin mrbayes;
 def read(tmp_path, block):
     file = tmp_path / "data.nex"
     file.write_text(HEAD + block + "\nend;\n")
-    return from_block(file, read_alignment(file))
+    return from_block(read_alignment(file))
 
 
 def test_defaults_are_those_of_mrbayes(tmp_path):
@@ -117,8 +118,21 @@ def test_what_is_not_understood_is_named(tmp_path):
 def test_a_block_that_nobody_asked_for_is_mentioned(tmp_path):
     file = tmp_path / "data.nex"
     file.write_text(HEAD + "lset nst=6;\nend;\n")
-    assert "--mrbayes-block" in note(file)
+    assert "--mrbayes-block" in note(read_alignment(file))
     file.write_text(HEAD + "end;\n")
-    assert note(file) == ""
+    assert note(read_alignment(file)) == ""
     with pytest.raises(InputError, match="there is no mrbayes block"):
-        from_block(file, read_alignment(file))
+        from_block(read_alignment(file))
+
+
+def test_the_file_is_read_once(tmp_path):
+    """What else a NEXUS file says is taken from the text that the alignment was read from."""
+    file = tmp_path / "data.nex"
+    file.write_text(
+        HEAD
+        + "lset nst=6;\nend;\nbegin sets;\ncharset one = 1-2;\ncharset two = 3-.;\ncharpartition both = x:one, y:two;\nend;\n"
+    )
+    data = read_alignment(file)
+    file.unlink()
+    assert from_block(data).model.startswith("GTR")
+    assert [line.partition("=")[0].split()[-1] for line in partition_lines(data, "both", "JC")] == ["x", "y"]

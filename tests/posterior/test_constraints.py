@@ -63,7 +63,14 @@ def splits_of(one):
 def obeying(constraint):
     """Which of all trees obey, found with sets: no standing, no identity."""
     children, _ = trees_of(constraint.n_taxa)
-    return np.array([constraint.obeyed_by(splits_of(one)) for one in children])
+    return np.array([obeys(constraint, splits_of(one)) for one in children])
+
+
+def obeys(constraint, splits):
+    restricted = {split & constraint.bound for split in splits}
+    return all(clade in restricted for clade in constraint.required) and not any(
+        clade in splits for clade in constraint.forbidden
+    )
 
 
 def target_with(case, n_taxa=6, n_sites=4, model="JC", prior="exp(10)"):

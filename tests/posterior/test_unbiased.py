@@ -16,11 +16,13 @@ from vaiphy.models.arrays import EqualInput
 from vaiphy.models.priors import length_prior
 from vaiphy.models.rates import category_means
 from vaiphy.models.substitution import model_of
-from vaiphy.posterior import bridge
+from vaiphy.posterior import bridge, states
 from vaiphy.posterior.ladder import Ladder
 from vaiphy.posterior.parameters import walk_of
 from vaiphy.posterior.particles import Moves
 from vaiphy.posterior.proposal import fit, prior_proposal
+from vaiphy.posterior.results import result
+from vaiphy.posterior.settings import Settings
 from vaiphy.target import Part, Target, target_of
 
 CODES = np.array([[1, 1, 2, 8], [1, 2, 2, 1], [4, 2, 1, 1], [4, 1, 15, 1], [1, 2, 8, 5]], dtype=np.uint8)
@@ -131,6 +133,7 @@ class ThreeStates:
     ascertained: ClassVar[bool] = False
     invariable: ClassVar[bool] = True
     exchangeable: ClassVar[bool] = False
+    blocks: ClassVar[tuple[()]] = ()
 
     def arrays(self, z):
         n, pi = len(z), np.array(self.pi)
@@ -154,7 +157,9 @@ class ThreeStates:
         return ["Three states."]
 
 
-def test_a_model_that_no_other_room_knows():
+@pytest.fixture(scope="module")
+def three_states():
+    """A target under that model, some states known and some not, and its log evidence by numerical integration."""
     rng = np.random.default_rng(2)
     tips = np.eye(3)[rng.integers(3, size=(5, 3))].swapaxes(1, 2)
     tips[1, :, 2], tips[3, :, 1] = 1.0, [0.9, 0.05, 0.05]
@@ -164,9 +169,25 @@ def test_a_model_that_no_other_room_knows():
     generator = (np.repeat([pi], 3, axis=0) - np.eye(3)) / (1 - pi @ pi)
     trees = all_children(5)
     exact = np.log(joint_evidence(trees, tips, generator, pi, [0.0, 0.5, 2.0], [0.2, 0.4, 0.4], 5.0).mean())
+    return target, float(exact)
+
+
+def test_a_model_that_no_other_room_knows(three_states):
+    target, exact = three_states
     moves = Moves()
     proposal, ladder = learned(target, moves)
     assert_unbiased(relative_estimates(proposal, ladder, exact, moves, 400, 12), 0.02)
+
+
+def test_the_whole_sampler_with_that_model(three_states):
+    target, exact = three_states
+    state = states.initialise(target, Settings(accuracy=0.01), seed=4)
+    while not state.done:
+        state = states.step(state)
+    found = result(state)
+    assert found.converged, found.reasons
+    assert found.std_error < 0.02, "the test would not notice a wrong value"
+    assert abs(found.log_evidence - exact) < 4 * found.std_error
 
 
 def flat_simplex(u):

@@ -10,6 +10,8 @@ from vaiphy.cli.arguments import alignment_options, warn
 
 if TYPE_CHECKING:
     from vaiphy.alignment import Alignment, SitePatterns
+    from vaiphy.models.replacement import Replacement
+    from vaiphy.target import Target
     from vaiphy.trees.tree import Tree
 
     Scored = tuple[float, Tree, dict[str, float]]
@@ -88,15 +90,20 @@ def _score(data: "Alignment", trees: list["Tree"], model: str, optimise: bool) -
     """Log-likelihood, tree and parameters found, of each tree."""
     from vaiphy.alignment import compress
     from vaiphy.kernels.announce import announced
+    from vaiphy.models.replacement import obstacle, replacement_of
+    from vaiphy.target import target_of
 
     patterns = compress(data)
-    jc69 = data.alphabet.is_nucleotides and model.upper() in ("JC", "JC69")
-    score = _under_jc69 if jc69 else _under_model
+    target = target_of(patterns, model)
+    own = target.parts[0].model
     with announced(lambda message: click.echo(message, err=True)):
-        return score(patterns, trees, model, optimise)
+        if patterns.alphabet.is_nucleotides and not obstacle(own):
+            return _under_replacement(patterns, trees, replacement_of(own), optimise)
+        return _under_target(target, trees, optimise)
 
 
-def _under_jc69(patterns: "SitePatterns", trees: list["Tree"], model: str, optimise: bool) -> list["Scored"]:
+def _under_replacement(patterns: "SitePatterns", trees: list["Tree"], model: "Replacement", optimise: bool) -> list["Scored"]:
+    """For models that need neither parameters nor matrices: also trees with taxa inside, and any number of branches at once."""
     import numpy as np
 
     from vaiphy import likelihood
@@ -107,18 +114,16 @@ def _under_jc69(patterns: "SitePatterns", trees: list["Tree"], model: str, optim
         if optimise:
             # The two branches at a root of degree two cannot be told apart: one branch instead.
             plain = simplified(tree)
-            tree, value = likelihood.optimise(plain.with_lengths(np.abs(plain.length)), patterns)
+            tree, value = likelihood.optimise(plain.with_lengths(np.abs(plain.length)), patterns, model=model)
         else:
-            value = likelihood.log_likelihood(tree, patterns)
+            value = likelihood.log_likelihood(tree, patterns, model)
         found.append((value, tree, {}))
     return found
 
 
-def _under_model(patterns: "SitePatterns", trees: list["Tree"], model: str, optimise: bool) -> list["Scored"]:
+def _under_target(target: "Target", trees: list["Tree"], optimise: bool) -> list["Scored"]:
     from vaiphy.search.optimum import optimum
-    from vaiphy.target import target_of
 
-    target = target_of(patterns, model)
     found: list[Scored] = []
     for tree in trees:
         best = optimum(target, tree, lengths=optimise)

@@ -7,6 +7,8 @@ import click
 from vaiphy.cli.arguments import SEQTYPES
 from vaiphy.cli.numbers import Number, Whole, prior_number, setting
 
+DEFAULT_MODEL = "JC"
+
 
 @click.command()
 @click.option("--taxa", type=Whole(3, 100_000), default=20, show_default=True, metavar="N", help="Number of taxa: 3 to 100,000.")
@@ -37,7 +39,7 @@ from vaiphy.cli.numbers import Number, Whole, prior_number, setting
 @click.option(
     "-m",
     "--model",
-    default="JC",
+    default=DEFAULT_MODEL,
     show_default=True,
     metavar="MODEL",
     help="Substitution model, such as HKY{2.5}+F{0.3,0.2,0.2,0.3}+G4{0.5}, LG+G4 or MK; parameters without a value are drawn "
@@ -112,11 +114,9 @@ def simulate(
     if message := too_many_characters(taxa if given is None else given.n_taxa, sites):
         raise InputError(message)
     tree = random_tree(taxon_names(taxa), rng, rate) if given is None else given
-    if evolution.name == "JC" and evolution.alphabet.name == "DNA":
-        alignment = random_alignment(tree, sites, rng, missing)
-    else:
-        z = evolution.draw_prior(1, rng)
-        alignment = random_alignment(tree, sites, rng, missing, evolution, z[0])
+    z = evolution.draw_prior(1, rng)
+    alignment = random_alignment(tree, sites, rng, missing, evolution, z[0])
+    if model != DEFAULT_MODEL:
         drawn = ", ".join(f"{name} {value[0]:.4g}" for name, value in evolution.columns(z).items())
         click.echo(f"model {evolution.name}" + (f", drawn from the prior: {drawn}" if drawn else ""))
     targets[0].parent.mkdir(parents=True, exist_ok=True)

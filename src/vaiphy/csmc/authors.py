@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.alignment import SitePatterns
 from vaiphy.branches.law import LengthLaw
 from vaiphy.csmc import forest as forests
 from vaiphy.csmc.engine import Particles
@@ -121,7 +121,7 @@ def run(
     if n < 3:
         raise ValueError(f"at least 3 taxa are needed, there are {n}")
     target = Target("unrooted", prior_rate)
-    forest = forests.begin(fold_states(patterns), n_particles, threads)
+    forest = forests.begin(patterns.folded, n_particles, threads)
     chance, *pieces = streams(rng, 1 + -(-n_particles // CHUNK))
     log_evidence = float(forest.log_likelihood[:n].sum())
     ess, resampled = np.empty(n - 2), np.zeros(n - 2, dtype=bool)

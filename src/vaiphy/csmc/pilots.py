@@ -16,7 +16,7 @@ from vaiphy.csmc.effort import Effort
 from vaiphy.csmc.engine import run
 from vaiphy.csmc.guide import Reference
 from vaiphy.csmc.guided import GuidedProposal
-from vaiphy.csmc.search import Drawn, Pool, bootstrap_trees
+from vaiphy.csmc.search import Archive, Drawn, bootstrap_trees
 from vaiphy.csmc.targets import Target
 from vaiphy.search.rearrange import topology_hashes
 from vaiphy.search.starts import distances
@@ -41,32 +41,32 @@ def prepare(
     boot_rng, *pilot_rngs = rng.spawn(1 + effort.pilots)
     say = report or (lambda stage, share: None)
     say("starting trees", 0.0)
-    pool = Pool(target.for_search(patterns), effort)
-    pool.add(*bootstrap_trees(pool.target, effort.bootstraps, boot_rng), threads)
+    archive = Archive(target.for_search(patterns), effort)
+    archive.add(*bootstrap_trees(archive.target, effort.bootstraps, boot_rng), threads)
     if trees is not None and len(trees):
-        pool.add(trees, np.full((len(trees), 2 * patterns.n_taxa - 2), effort.start_length), threads)
+        archive.add(trees, np.full((len(trees), 2 * patterns.n_taxa - 2), effort.start_length), threads)
     if patterns.n_taxa > 3:
         say("hill climbing", 0.1)
-        pool.climb(pool.best(effort.climbs), threads)
+        archive.climb(archive.best(effort.climbs), threads)
         say("neighbourhoods", 0.4)
-        _widen(pool, effort.expansions, threads)
+        _widen(archive, effort.expansions, threads)
     drawn: list[Drawn] = []
     found_so_far: list[float] = []
     for number, pilot_rng in enumerate(pilot_rngs):
         say(f"pilot run {number + 1} of at most {effort.pilots}", 0.6 + 0.4 * number / effort.pilots)
-        proposal = guided_proposal(patterns, pool.reference(drawn[-effort.pilots_pooled :]), target, threads)
+        proposal = guided_proposal(patterns, archive.reference(drawn[-effort.pilots_pooled :]), target, threads)
         # Without resampling: the pilot is to show many topologies.
         found = run(patterns, proposal, target, pilot_rng, effort.pilot_particles, threshold=0.0, threads=threads)
         weights = tempered(found.log_weights, effort.pilot_share * effort.pilot_particles)
         good = np.flatnonzero(weights > effort.pilot_least * weights.max())
         children, lengths = found.unrooted
-        drawn.append((pool.add(children[good], lengths[good], threads), weights[good] / weights[good].sum()))
+        drawn.append((archive.add(children[good], lengths[good], threads), weights[good] / weights[good].sum()))
         if patterns.n_taxa > 3:
-            _widen(pool, effort.expansions // 2, threads)
+            _widen(archive, effort.expansions // 2, threads)
         found_so_far.append(found.log_evidence)
         if number >= effort.pilots_least and sum(found_so_far[-2:]) - sum(found_so_far[-4:-2]) < 2 * effort.pilot_gain:
             break
-    return pool.reference(drawn[-effort.pilots_pooled :])
+    return archive.reference(drawn[-effort.pilots_pooled :])
 
 
 def guided_proposal(
@@ -95,10 +95,10 @@ def starting_topologies(
     return children[order][np.sort(first)[:n_trees]]
 
 
-def _widen(pool: Pool, n_expansions: int, threads: int) -> None:
+def _widen(archive: Archive, n_expansions: int, threads: int) -> None:
     """Take in the neighbourhoods of the best trees, a few at a time, so that better ones found on the way come next."""
-    at_once = pool.effort.at_once
+    at_once = archive.effort.at_once
     for _ in range(-(-n_expansions // at_once)):
-        places = pool.best(at_once, unexpanded=True)
+        places = archive.best(at_once, unexpanded=True)
         if places:
-            pool.expand(places, threads)
+            archive.expand(places, threads)

@@ -25,7 +25,7 @@ Drawn = tuple[NDArray[np.int64], Floats]
 
 
 @dataclass
-class Pool:
+class Archive:
     """All distinct topologies met so far, with the means of their branch lengths and their masses.
 
     `target` judges them. `place` finds a topology by its hash; `expanded` are the places

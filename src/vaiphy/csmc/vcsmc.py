@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.alignment import SitePatterns
 from vaiphy.csmc import engine
 from vaiphy.csmc import forest as forests
 from vaiphy.csmc.forest import CHUNK, Forest
@@ -86,7 +86,7 @@ def train(
     n_ranks = patterns.n_taxa - 1
     logs = np.full(2 * n_ranks, log(target.prior_rate), dtype=np.float32)
     first, second = np.zeros_like(logs), np.zeros_like(logs)
-    everything = fold_states(patterns)
+    everything = patterns.folded
     iteration = 0
     kept, trace = [], []
     for epoch in range(how.epochs + 1):

@@ -61,7 +61,8 @@ def read_alignment(
         known = ", ".join(datasets.DATASETS)
         raise AlignmentError(f"{name}: there is no such file, and no embedded data set of that name (there are {known})")
     text, digest = read_hashed(name, AlignmentError)
-    return replace(parse_alignment(text, _source(name), format, matchchar, missing, seqtype), sha256=digest)
+    data = parse_alignment(text, _source(name), format, matchchar, missing, seqtype)
+    return replace(data, sha256=digest, nexus=text if is_nexus(text) else "")
 
 
 def parse_alignment(

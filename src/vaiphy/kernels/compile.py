@@ -67,7 +67,7 @@ def only_one(kernel: Any) -> Iterator[None]:
     """Holds a lock on the compilation of a kernel; the system releases it when the process ends, however it ends.
 
     Where there are no locks this does nothing, and after `PATIENCE` seconds nobody waits any longer: two processes then compile
-    the same, which does no harm.
+    the same, which does no harm. Nor does it that the file is removed while others wait for it: they find the kernel compiled.
     """
     stream, name = None, f"{kernel.__module__}.{kernel.__name__}"
     if name in _locked:  # a kernel that calls itself, with other types
@@ -119,15 +119,21 @@ def keep_helpers_private() -> None:
     Numba links helpers into each kernel under public names, and of several copies a process uses the one that it met first:
     a kernel that was just compiled would round otherwise than the same kernel loaded from the cache, and the same seed give
     other last digits. Copies whose names carry the kernel's cannot be mixed up. Numba has no public way for this; where the
-    names used here are gone, kernels work as before.
+    names used here are gone, kernels work as before. Its counters of references keep their names: Numba knows by them which
+    calls do nothing and can be left out, and these are atomic operations in every helper.
     """
+
     optimise = CPUCodeLibrary._optimize_final_module
+
+    def is_copy(function: Any) -> bool:
+        shared = not function.is_declaration and function.linkage == Linkage.linkonce_odr
+        return shared and not function.name.startswith("NRT_")
 
     def private(library: Any) -> None:
         functions = list(library._final_module.functions)
         if any("vaiphy" in function.name for function in functions):
             for function in functions:
-                if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                if is_copy(function):
                     function.name = f"{function.name}.{library.name}"
         optimise(library)
 

@@ -12,6 +12,13 @@ from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.edges import fill_below, slopes, sweep
 from vaiphy.kernels.pruning import BLOCK, log_likelihood
 
+# A fit is over when the mean moves by less than this share of itself; in one step it changes by no more than these factors.
+SETTLED, LEAST_FACTOR, MOST_FACTOR = 0.02, 0.2, 5.0
+# Where the mean would be more than 1 / RISING times as far out, the conditional still rises: look FURTHER times as far out.
+RISING, FURTHER = 0.2, 3.0
+# Steps of a fit, and the least length to begin with: at the mode, but not at zero.
+FIT_STEPS, SHORTEST = 12, 1e-4
+
 
 @inlined
 def match_gamma(beta, ratio, v, counts, rate, length, n_steps):
@@ -30,13 +37,13 @@ def match_gamma(beta, ratio, v, counts, rate, length, n_steps):
         second = beta * beta * (u * slope - u * u * curvature)
         shape = max(1.0, 1.0 - second * b * b)
         rate_out = (shape - 1.0) / b - first
-        if rate_out < 0.2 * shape / b:  # the conditional still rises here: look further out
-            b *= 3.0
+        if rate_out < RISING * shape / b:  # the conditional still rises here: look further out
+            b *= FURTHER
             rate_out = shape / b
             continue
         new = shape / rate_out
-        done = abs(new - b) < 0.02 * b
-        b = min(max(new, 0.2 * b), 5.0 * b)
+        done = abs(new - b) < SETTLED * b
+        b = min(max(new, LEAST_FACTOR * b), MOST_FACTOR * b)
         if done:
             break
     return shape, rate_out
@@ -82,7 +89,7 @@ def fit(model, children, lengths, tips, counts, rate, tolerance, max_sweeps, sha
         for v in range(1, n_vertices):
             mode = -model.spacing * np.log(decay[v])
             lengths[t, v] = mode
-            shape, gamma_rate = match_gamma(beta, ratio, v, counts, rate, max(mode, 1e-4), 12)
+            shape, gamma_rate = match_gamma(beta, ratio, v, counts, rate, max(mode, SHORTEST), FIT_STEPS)
             shapes[t, v] = shape
             rates[t, v] = gamma_rate
             log_norm += shape * np.log(gamma_rate) - lgamma(shape)

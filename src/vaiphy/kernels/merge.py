@@ -16,6 +16,7 @@ import numpy as np
 
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.frequencies import scale, total
+from vaiphy.kernels.gamma import LEAST_FACTOR, MOST_FACTOR, SETTLED
 from vaiphy.kernels.logsum import weighted_log_sum
 
 SHORTEST, LONGEST = 1e-7, 20.0
@@ -126,11 +127,11 @@ def fit_gamma(beta, ratio, counts32, start, prior_rate):
         shape = max(1.0 - second * length * length, LOWEST_SHAPE)
         rate = (shape - 1.0) / length - first
         mean = shape / rate if rate > 0.0 else LONGEST
-        new = min(max(mean, 0.2 * length), 5.0 * length)
+        new = min(max(mean, LEAST_FACTOR * length), MOST_FACTOR * length)
         new = min(max(new, SHORTEST), LONGEST)
         moved = abs(new - length)
         length = new
-        if moved < 0.02 * length and rate > 0.0:
+        if moved < SETTLED * length and rate > 0.0:
             break
     if rate <= 0.0 or not shape / rate < LONGEST:  # saturated: nothing but the prior
         return 1.0, prior_rate

@@ -27,19 +27,15 @@ TINY, HUGE, LOG_HUGE = 2.0**-64, 2.0**64, 64.0 * np.log(2.0)
 def join_two(weights, out, vertex, width, xs, c, x_begin, u, ys, d, y_begin, v):
     """out[vertex] = message(xs[c]; u) * message(ys[d]; v), over `width` patterns from the given offsets.
 
-    Whole arrays and indices, not slices: only so does the compiler know that the pattern axis is contiguous.
+    Whole arrays and indices, not slices, and indices without a sign, which cannot count from the end: only so does the
+    compiler know that neighbours are read.
     """
     qx = scale(weights) * (1.0 - u)
     qy = scale(weights) * (1.0 - v)
     for p in range(width):
-        x0 = np.float64(xs[c, 0, x_begin + p])
-        x1 = np.float64(xs[c, 1, x_begin + p])
-        x2 = np.float64(xs[c, 2, x_begin + p])
-        x3 = np.float64(xs[c, 3, x_begin + p])
-        y0 = np.float64(ys[d, 0, y_begin + p])
-        y1 = np.float64(ys[d, 1, y_begin + p])
-        y2 = np.float64(ys[d, 2, y_begin + p])
-        y3 = np.float64(ys[d, 3, y_begin + p])
+        i, j = np.uintp(x_begin) + np.uintp(p), np.uintp(y_begin) + np.uintp(p)
+        x0, x1, x2, x3 = np.float64(xs[c, 0, i]), np.float64(xs[c, 1, i]), np.float64(xs[c, 2, i]), np.float64(xs[c, 3, i])
+        y0, y1, y2, y3 = np.float64(ys[d, 0, j]), np.float64(ys[d, 1, j]), np.float64(ys[d, 2, j]), np.float64(ys[d, 3, j])
         sx = qx * total(weights, x0, x1, x2, x3)
         sy = qy * total(weights, y0, y1, y2, y3)
         out[vertex, 0, p] = (sx + u * x0) * (sy + v * y0)
@@ -53,10 +49,8 @@ def join_one(weights, out, vertex, width, xs, c, x_begin, u):
     """out[vertex] *= message(xs[c]; u)."""
     q = scale(weights) * (1.0 - u)
     for p in range(width):
-        x0 = np.float64(xs[c, 0, x_begin + p])
-        x1 = np.float64(xs[c, 1, x_begin + p])
-        x2 = np.float64(xs[c, 2, x_begin + p])
-        x3 = np.float64(xs[c, 3, x_begin + p])
+        i = np.uintp(x_begin) + np.uintp(p)
+        x0, x1, x2, x3 = np.float64(xs[c, 0, i]), np.float64(xs[c, 1, i]), np.float64(xs[c, 2, i]), np.float64(xs[c, 3, i])
         s = q * total(weights, x0, x1, x2, x3)
         out[vertex, 0, p] *= s + u * x0
         out[vertex, 1, p] *= s + u * x1

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import Alignment, SitePatterns, compress, fold_states
+from vaiphy.alignment import Alignment, SitePatterns, compress
 from vaiphy.alphabets import MORPH, Alphabet, alphabet_named
 from vaiphy.errors import InputError
 from vaiphy.formats.partitions import Subset, alphabet_at
@@ -36,7 +36,7 @@ def target_of_parts(
             own = compress(Alignment(patterns.taxa, codes, alphabet=alphabet))
             model = model_of(subset.model, alphabet, own.codes, own.counts)
             if model.exchangeable:
-                own = fold_states(own)
+                own = own.folded
             parts.append(Part(subset.name, own.tips.astype(np.float64), own.counts, model))
             owners.append(owner)
     linked = linked_rates or len(subsets) == 1

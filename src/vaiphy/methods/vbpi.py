@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.alignment import SitePatterns
 from vaiphy.methods.method import NotYet
 from vaiphy.methods.outcome import UNROOTED, Estimate, Outcome, Progress, Trace, accuracy_reason, exceeding
 from vaiphy.methods.settings import Settings
@@ -47,9 +47,9 @@ class VbpiState:
     children: tuple[NDArray[np.int32], ...] = ()
     lengths: tuple[NDArray[np.float64], ...] = ()
 
-    @cached_property
+    @property
     def folded(self) -> SitePatterns:
-        return fold_states(self.patterns)
+        return self.patterns.folded
 
     @cached_property
     def network(self) -> Network:

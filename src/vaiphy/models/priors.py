@@ -87,7 +87,7 @@ class LengthPrior:
         """Log prior density (N,) of lengths (N, 2n - 2); entry 0 of each row is unused."""
         branches = np.asarray(lengths, dtype=np.float64)[:, 1:]
         if branches.shape[1] != 2 * n_taxa - 3:
-            raise InputError(f"{branches.shape[1] + 1} entries a tree, expected {2 * n_taxa - 2} for {n_taxa} taxa")
+            raise InputError(f"{branches.shape[1] + 1} entries per tree, expected {2 * n_taxa - 2} for {n_taxa} taxa")
         terms = self.terms(n_taxa)
         tree_length = branches.sum(axis=1)
         log_density = terms.constant - terms.rate * tree_length

@@ -62,6 +62,21 @@ def replacement_of(model: Model) -> Replacement:
     >>> replacement_of(model_of("F81+F{0.1,0.2,0.3,0.4}", DNA)).beta.__round__(4)
     1.4286
     """
+    if reason := obstacle(model):
+        raise InputError(f"model '{model.name}': {reason}; use JC, or F81 with fixed frequencies (F81+F)")
+    arrays = model.arrays(np.zeros((1, 0)))
+    assert isinstance(arrays, EqualInput)
+    return replacement(arrays.pi[0], float(arrays.beta[0]))
+
+
+def obstacle(model: Model) -> str:
+    """Why a model does not belong here, nothing if it does.
+
+    >>> from vaiphy.alphabets import DNA
+    >>> from vaiphy.models.substitution import model_of
+    >>> obstacle(model_of("JC+G4", DNA))
+    'it has free parameters'
+    """
     reasons = {
         "it has free parameters": model.n_parameters,
         "its sites have different rates": model.n_categories > 1 or model.invariable,
@@ -69,9 +84,4 @@ def replacement_of(model: Model) -> Replacement:
         f"it has {model.n_states} states": model.n_states != 4,
         "its changes are not equally likely": model.family != "equal_input",
     }
-    wrong = [reason for reason, holds in reasons.items() if holds]
-    if wrong:
-        raise InputError(f"model '{model.name}': {wrong[0]}; use JC, or F81 with fixed frequencies (F81+F)")
-    arrays = model.arrays(np.zeros((1, 0)))
-    assert isinstance(arrays, EqualInput)
-    return replacement(arrays.pi[0], float(arrays.beta[0]))
+    return next((reason for reason, holds in reasons.items() if holds), "")

@@ -61,7 +61,7 @@ def random_alignment(
     if n_sites < 1:
         raise InputError(f"{n_sites} sites; there must be at least 1")
     alphabet = DNA if model is None else model.alphabet
-    if model is None:
+    if model is None or (model.name == "JC" and alphabet.is_nucleotides):
         states = _jc69_states(tree, n_sites, rng)
     elif model.ascertained:
         states = _variable_states(tree, n_sites, model, _point(model, z), rng)

@@ -32,7 +32,6 @@ from vaiphy.runner import checkpoint
 from vaiphy.runner.constrained import Clades, ConstraintTree, arranged, wanted_of
 from vaiphy.runner.inputs import content_of
 from vaiphy.runner.log import RunLog, locked
-from vaiphy.runner.partitioned import nexus_text
 from vaiphy.runner.run import Listener
 from vaiphy.runner.saved import load_saved, with_suffix
 from vaiphy.runner.steps import run_steps, with_workers
@@ -77,7 +76,7 @@ def compare_models(
     if message := too_few_taxa(data):
         raise InputError(message)
     data, want = arranged(data, wanted_of(data, constraint, monophyletic, not_monophyletic))
-    subsets = () if partition is None else read_partition(partition, data, nexus_text(alignment))
+    subsets = () if partition is None else read_partition(partition, data, data.nexus)
     names = _names(models, data, subsets)
     base = None if prefix is None else with_suffix(Path(prefix), ".models")
     with ExitStack() as stack:

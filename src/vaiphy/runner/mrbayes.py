@@ -1,8 +1,6 @@
 """`--mrbayes-block`: what a run takes from the mrbayes block of its NEXUS file."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from vaiphy.alignment import Alignment
 from vaiphy.errors import InputError
@@ -10,7 +8,6 @@ from vaiphy.formats.constraints import Wanted, wanted
 from vaiphy.formats.mrbayes_block import Block, has_block, model_of_part, read_block, shared_in_mrbayes
 from vaiphy.formats.newick import Names
 from vaiphy.formats.partitions import Subset, alphabet_at, own_partition, read_partition
-from vaiphy.runner.partitioned import nexus_text
 
 IGNORED = "the mrbayes block of this file is ignored; --mrbayes-block takes models, priors and constraints from it"
 
@@ -29,9 +26,9 @@ class FromBlock:
     sentence: str
 
 
-def from_block(alignment: str | Path | Alignment | Any, data: Alignment) -> FromBlock:
+def from_block(data: Alignment) -> FromBlock:
     """What the mrbayes block of an alignment's file asks for. Raises `InputError` if there is none."""
-    text = nexus_text(alignment)
+    text = data.nexus
     if not text or not has_block(text):
         raise InputError(f"{data.source}: --mrbayes-block was given, but there is no mrbayes block in this file")
     block = read_block(text, data.taxa)
@@ -58,10 +55,9 @@ def from_block(alignment: str | Path | Alignment | Any, data: Alignment) -> From
     )  # fmt: skip
 
 
-def note(alignment: str | Path | Alignment | Any) -> str:
+def note(data: Alignment) -> str:
     """What to say if a file has a mrbayes block and nobody asked for it; "" if it has none."""
-    text = nexus_text(alignment)
-    return IGNORED if text and has_block(text) else ""
+    return IGNORED if data.nexus and has_block(data.nexus) else ""
 
 
 def _constraint(block: Block, data: Alignment, warnings: list[str]) -> Wanted | None:

@@ -3,32 +3,16 @@
 from pathlib import Path
 
 from vaiphy.alignment import Alignment
-from vaiphy.errors import InputError
-from vaiphy.formats.files import read_text
-from vaiphy.formats.nexus_blocks import is_nexus
 from vaiphy.formats.partitions import own_partition, read_partition
 from vaiphy.methods.parts import with_models
 
 
-def partition_lines(
-    alignment: str | Path | Alignment, data: Alignment, partition: str | Path | None, model: str | None
-) -> tuple[str, ...]:
+def partition_lines(data: Alignment, partition: str | Path | None, model: str | None) -> tuple[str, ...]:
     """The parts as settings record them, each with its model; none where one model is for all sites.
 
     `partition` is a file, or a name in the alignment's own NEXUS file (see `formats.partitions`).
     """
     if partition is None and not data.blocks:
         return ()
-    subsets = own_partition(data) if partition is None else read_partition(partition, data, nexus_text(alignment))
+    subsets = own_partition(data) if partition is None else read_partition(partition, data, data.nexus)
     return tuple(str(subset) for subset in with_models(subsets, data, model))
-
-
-def nexus_text(alignment: str | Path | Alignment) -> str:
-    """The text of an alignment's file if that is NEXUS, else nothing."""
-    if not isinstance(alignment, (str, Path)) or str(alignment) == "-" or not Path(alignment).is_file():
-        return ""
-    try:
-        text = read_text(alignment)
-    except InputError:
-        return ""
-    return text if is_nexus(text) else ""

@@ -121,15 +121,14 @@ def run(
     listener = listener or Listener()
     stem = None if prefix is None else Path(prefix)
     data = alignment if isinstance(alignment, Alignment) else read_alignment(alignment, format, matchchar, missing, seqtype)
-    block = from_block(alignment, data) if mrbayes_block else None
+    block = from_block(data) if mrbayes_block else None
     if block is not None:
         data = replace(data, warnings=(*data.warnings, *block.warnings))
         length_prior = length_prior or (block.length_prior if prior_rate is None else None)
         outgroup, part_rates = outgroup or block.outgroup, block.part_rates if partition is None else part_rates
         given = constraint is not None or len(monophyletic) + len(not_monophyletic) > 0
         constraint = constraint if given else block.constraint
-    asked = wanted_of(data, constraint, monophyletic, not_monophyletic)
-    data, want = arranged(data, asked)
+    data, want = arranged(data, wanted_of(data, constraint, monophyletic, not_monophyletic))
     names: tuple[str, ...] = ()
     if safe_names:
         names, data = data.taxa, replace(data, taxa=safe_names_of(data.taxa))
@@ -140,15 +139,15 @@ def run(
         from vaiphy.runner.auto import winner  # it compares models by means of this module
 
         model, partition = winner(
-            alignment, data, prefix=prefix, partition=partition, part_rates=part_rates, seed=seed, threads=threads, redo=redo,
+            data, prefix=prefix, partition=partition, part_rates=part_rates, seed=seed, threads=threads, redo=redo,
             length_prior=length_prior or f"exp({10.0 if prior_rate is None else prior_rate:.15g})", listener=listener,
             executor=executor,
-            constraint=want if partition is None else asked,
+            constraint=want,
         )  # fmt: skip
     if block is not None and model is None and partition is None:
         model, parts = block.model, block.parts
     else:
-        parts = partition_lines(alignment, data, partition, model) if method == "posterior" or partition is not None else ()
+        parts = partition_lines(data, partition, model) if method == "posterior" or partition is not None else ()
     patterns = compress(data)
     with ExitStack() as stack:
         if stem is not None:
@@ -188,7 +187,7 @@ def run(
         workers: Workers = provenance.threads if executor is None else pool_of(executor, say)
         introduce(say, settings, provenance, patterns, data, saved)
         session = Session(stem, settings, provenance, patterns, tuple(data.warnings), content, names)
-        if remark := block.sentence if block else note(alignment):
+        if remark := block.sentence if block else note(data):
             say(f"note: {remark}")
         watch = stack.enter_context(announced(say, lambda now: listener.progress(Progress("compiling", nan, message=str(now)))))
         if executor is None and method == "posterior":

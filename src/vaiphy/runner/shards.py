@@ -40,7 +40,6 @@ from vaiphy.workers.cluster import pool_of
 from vaiphy.workers.spread import Workers
 
 LEARN, DRAW = "learn", "draw"
-PHASES = (LEARN, DRAW)
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def run_shard(
     outgroup = [dict(zip(names, data.taxa)).get(name, name) for name in outgroup]
     check_data(data, outgroup)
     patterns, content = compress(data), content_of(data)
-    parts = partition_lines(reading.alignment, data, partition, model)
+    parts = partition_lines(data, partition, model)
     settings = Settings(
         seed=seed, replicates=shard.n, model=None if parts else model, partition=parts, outgroup=tuple(outgroup), **options
     )

@@ -68,8 +68,6 @@ def check(patterns: SitePatterns, draws: Sequence[tuple[Tree, Simulate]], rng: n
 
 def along(model: Model, z: Floats) -> Simulate:
     """Simulation under a model with its free parameters at z (d,)."""
-    if model.name == "JC":
-        return lambda tree, n_sites, rng: random_alignment(tree, n_sites, rng).sites
     return lambda tree, n_sites, rng: random_alignment(tree, n_sites, rng, model=model, z=z).sites
 
 

@@ -80,12 +80,6 @@ class Constraint:
         numbers = f"{_number(self.n_trees)} of the {_number(n_unrooted(self.n_taxa))} unrooted binary trees"
         return f"Topologies: equally likely are those {numbers} that {' and '.join(rules)}{but}{free}."
 
-    def obeyed_by(self, clades: Iterable[Clade]) -> bool:
-        """Whether the tree with these splits (each by its side without taxon 0) obeys."""
-        full = set(clades)
-        restricted = {clade & self.bound for clade in full}
-        return all(clade in restricted for clade in self.required) and not any(clade in full for clade in self.forbidden)
-
 
 def constrained(
     n_taxa: int, required: Iterable[Iterable[int]], forbidden: Iterable[Iterable[int]] = (), bound: Iterable[int] | None = None

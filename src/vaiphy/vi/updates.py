@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.alignment import SitePatterns, fold_states
+from vaiphy.alignment import SitePatterns
 from vaiphy.branches.law import Moments
 from vaiphy.kernels import mean_field as kernels
 from vaiphy.models.jc69 import LOG_4
@@ -64,7 +64,7 @@ def columns(patterns: SitePatterns) -> Columns:
         kept=kept,
         observed=observed[kept] / max(1, patterns.n_taxa),
         log_constant=float((patterns.counts[single] * (np.log(smallest) - LOG_4)).sum()),
-        folded=fold_states(patterns),
+        folded=patterns.folded,
     )
 
 
