@@ -122,3 +122,19 @@ def test_a_block_that_nobody_asked_for_is_mentioned(tmp_path):
     assert note(file) == ""
     with pytest.raises(InputError, match="there is no mrbayes block"):
         from_block(file, read_alignment(file))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["lset applyto=(\u00b2) nst=6", "lset nst=6 rates=gamma ngammacat=\u00b2", "outgroup \u00b2", f"outgroup {'9' * 5000}",
+     f"lset applyto=({'9' * 5000}) nst=6", f"constraint c = 1-{'9' * 5000}"],
+)  # fmt: skip
+def test_odd_digits_are_no_numbers(tmp_path, line):
+    assert from_block_or_error(tmp_path, line + ";")
+
+
+def from_block_or_error(tmp_path, block):
+    try:
+        return read(tmp_path, block)
+    except InputError as error:
+        return error
