@@ -6,6 +6,7 @@ from reference.standin import NAMES, fasta, use_standin
 
 from vaiphy.alignment import Alignment
 from vaiphy.formats import parse_alignment
+from vaiphy.output import words
 from vaiphy.output.page import page
 from vaiphy.runner import run as runner
 
@@ -35,3 +36,7 @@ def test_final_runs_are_not_called_replicates():
     assert "log marginal likelihood of the 4 independent runs" in text
     assert "split frequencies between two halves of the runs: 0." in text
     assert "between replicates" not in text
+
+
+def test_names_in_a_row():
+    assert [words.in_a_row(names) for names in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
