@@ -70,6 +70,8 @@ def test_taxa_times_sites(monkeypatch):
     monkeypatch.setenv("VAIPHY_MAX_CHARACTERS", "11")
     with pytest.raises(AlignmentError, match=r"3 taxa x 4 sites are more than 11 characters; .* set VAIPHY_MAX_CHARACTERS"):
         parse_alignment(text)
+    with pytest.raises(AlignmentError, match="1 taxon x 12 sites are more than 11 characters"):
+        parse_alignment(">a\nACGTACGTACGT\n")
 
 
 def test_lines(monkeypatch, tmp_path):
