@@ -4,7 +4,10 @@ Public names are loaded on first use, so that `import vaiphy` stays quick.
 """
 
 from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # typing takes a hundredth of a second to load, in which Ctrl-C would end in a traceback
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -38,7 +41,7 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'vaiphy' has no attribute {name!r}")

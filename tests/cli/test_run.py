@@ -121,12 +121,15 @@ def test_ctrl_c_exits_with_130_and_the_same_command_goes_on(data):
     assert "The computation converged" in out
 
 
-def test_ctrl_c_in_the_first_moment(tmp_path, monkeypatch):
-    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from vaiphy.cli import main"
+@pytest.mark.parametrize("loading", ["typing", "click"])
+def test_ctrl_c_in_the_first_moment(tmp_path, loading):
+    (tmp_path / f"{loading}.py").write_text("raise KeyboardInterrupt\n")
+    code = f"import sys; sys.modules.pop({loading!r}, None); sys.path.insert(0, {str(tmp_path)!r}); from vaiphy.cli import main"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (130, "\nstopped\n")
 
+
+def test_ctrl_c_while_the_command_is_looked_up(monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 

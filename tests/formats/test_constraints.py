@@ -79,3 +79,9 @@ def test_words():
     )
     many = constrained(60, [{1, 2}]).words([f"t{i}" for i in range(60)])
     assert re.search(r"those 4\.\d\de92 of the 5\.\d\de94 unrooted", many), many
+
+
+def test_a_long_tree_is_no_name_of_a_file():
+    names = tuple(f"a_name_of_some_length_{k}" for k in range(40))
+    found = wanted(names, f"(({','.join(names[:20])}),{','.join(names[20:])});")
+    assert found.required == (frozenset(range(20)),)

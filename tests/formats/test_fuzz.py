@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from vaiphy.alignment import AlignmentError
-from vaiphy.formats import FORMATS, parse_alignment, parse_trees
+from vaiphy.alphabets import AA, BIN, DNA, MORPH
+from vaiphy.errors import InputError
+from vaiphy.formats import FORMATS, constraints, mrbayes_block, parse_alignment, parse_trees
 from vaiphy.formats.files import decode
+from vaiphy.formats.partitions import PartitionError, parse_partition
+from vaiphy.models.grammar import parse as parse_model
+from vaiphy.models.priors import length_prior
 from vaiphy.trees.tree import TreeError
 
 ALIGNMENTS = [
@@ -30,6 +35,25 @@ TREES = [
     b"#NEXUS\n[ID]\nbegin taxa; dimensions ntax=4; taxlabels a b c 'd d'; end;\nbegin trees;\ntranslate 1 a, 2 b, 3 c, 4 'd d';\n"
     b"tree one [p=0.1] = [&W 1/3] [&U] ((1:0.1,2:0.2)1.0:1,3[&r={1,2}]:0.1[x],4);\nutree * two = (1,2,3,4);\nend;\n",
 ]
+#: What the texts below are about: eight taxa of ten sites.
+TARGET = parse_alignment("".join(f">{name}\n{'ACGTACGTAC'[k:] + 'ACGTACGTAC'[:k]}\n" for k, name in enumerate("abcdefgh")))
+PARTITIONS = [
+    b"DNA, gene1 = 1-6\\3, 2, 3\nHKY{2}+F{.1,.2,.3,.4}+G4, gene 2 = 5-., 4\n# end\n",
+    b"#NEXUS\nbegin sets;\ncharset one = 1-4 late;\ncharset 'late s' = DNA, 5 - .\\2;\ncharset late = 6-10\\2;\n"
+    b"charpartition * mine = HKY+G4: one, GTR+I{0.1}: 'late s';\nend;\nbegin mrbayes; partition p = 2: one, late; end;\n",
+]
+BLOCKS = [
+    b"#NEXUS\nbegin mrbayes;\nset autoclose=yes partition=p; lset applyto=(1,2) nst=6 rates=invgamma ngammacat=8;\n"
+    b"prset applyto=(all) statefreqpr=fixed(equal) brlenspr=unconstrained:exp(10.0) ratepr=variable;\n"
+    b"unlink statefreq=(all) revmat=(1,2); outgroup b; taxset x = 2-4 8; constraint c1 hard = a b x;\n"
+    b"constraint c2 partial = e f : 7 8; prset topologypr=constraints(c1,c2);\nmcmc ngen=1000;\nend;\n",
+]
+CONSTRAINTS = [
+    b"((a,b),(c,'d'),e);\n",
+    b"#NEXUS\nbegin trees;\ntranslate 1 a, 2 b, 3 c, 4 d;\ntree t = [&U] ((1,2),3,4,e);\nend;\n",
+]
+MODELS = [b"HKY{2.5}+F{0.3,0.2,0.2,0.3}+G4{0.5}", b"GTR{1/2/3/4/5/1}+FO+I{0.1}+G", b"LG+F+I+G8", b"MK+ASC", b"012345+FQ",
+          b"exp(10)", b"Unconstrained: GammaDir(1.0,0.1,1.0,1.0)"]  # fmt: skip
 TOKENS = [b"(", b")", b",", b";", b":", b"'", b"''", b'"', b"[", b"]", b"{", b"}", b"=", b"\n", b"\r", b" " * 50, b">",
           b"#NEXUS", b"matrix", b"begin", b"end;", b"\x00", b"\xff", b"\xc3\xa9", b"999999999999", b"-1", b"0", b"1e999", b"nan",
           b"[&W 1/0]", b"1_0", "\u0661\u2003\u2028".encode(),
@@ -63,6 +87,7 @@ def inputs(rng):
     formats = [None, *FORMATS]
     printable = np.frombuffer(b"ACGT-?N acgt'[]();:,=\n\r\t{}.019>#", dtype=np.uint8)
     starts = [b"", b">", b"3 4\n", b"#NEXUS\n", b"(", b"\x1f\x8b", b"\xff\xfe"]
+    about_the_taxa = [(PARTITIONS, as_partition), (BLOCKS, as_block), (CONSTRAINTS, as_constraint), (MODELS, as_model)]
     packed = [gzip.compress(seed) for seed in ALIGNMENTS + TREES]
     while True:
         format = formats[rng.integers(len(formats))] if rng.random() < 0.3 else None
@@ -70,7 +95,10 @@ def inputs(rng):
         as_alignment = (lambda text, format=format: parse_alignment(text, format=format), AlignmentError, sound_alignment)
         as_trees = (lambda text, taxa=taxa: parse_trees(text, taxa), TreeError, sound_trees)
         kind = rng.random()
-        if kind < 0.5:
+        if kind < 0.2:
+            seeds, reader = about_the_taxa[rng.integers(len(about_the_taxa))]
+            yield mutated(seeds[rng.integers(len(seeds))], rng), *reader
+        elif kind < 0.6:
             yield mutated(ALIGNMENTS[rng.integers(len(ALIGNMENTS))], rng), *as_alignment
         elif kind < 0.85:
             yield mutated(TREES[rng.integers(len(TREES))], rng), *as_trees
@@ -94,6 +122,50 @@ def sound_trees(found):
         assert all(entry.tree.taxa)
         assert len(entry.tree.postorder) == entry.tree.n_vertices
         assert not np.isinf(entry.tree.length).any()
+
+
+def sound_parts(found):
+    sites = np.concatenate([subset.sites for subset in found])
+    assert sorted(sites.tolist()) == list(range(TARGET.n_sites))
+
+
+def sound_block(block):
+    for kind in ("DNA", "AA", "MORPH", "BIN"):
+        assert mrbayes_block.model_of_part(block, 1, kind)
+
+
+def sound_constraint(found):
+    constraint = constraints.constraint_of(constraints.lines_of(found, TARGET.taxa), TARGET.taxa)
+    assert constraint is None or constraint.n_trees > 0
+
+
+def sound_models(found):
+    assert all(str(model) for model in found)
+
+
+def models_and_priors(text):
+    """A text read as a model of every kind of data and as a prior; the last error, if it is none of them."""
+    readings = [*(lambda a=a: parse_model(text, a) for a in (DNA, AA, BIN, MORPH(3))), lambda: length_prior(text)]
+    found, last = [], None
+    for read in readings:
+        try:
+            found.append(read())
+        except InputError as error:
+            last = error
+    if not found:
+        raise last
+    return found
+
+
+as_partition = (lambda text: parse_partition(text, TARGET), PartitionError, sound_parts)
+as_block = (lambda text: mrbayes_block.read_block(text, TARGET.taxa), InputError, sound_block)
+as_constraint = (lambda text: constraints.wanted(TARGET.taxa, _newick(text)), InputError, sound_constraint)
+as_model = (models_and_priors, InputError, sound_models)
+
+
+def _newick(text):
+    """Text for what may also be the name of a file: a parenthesis makes it a tree."""
+    return text if "(" in text and len(text) > 300 else f"({text}"
 
 
 def throw(content, parse, error, check):
@@ -121,6 +193,19 @@ def test_mutated_trees(seed):
     for k in range(1500):
         taxa = ["a", "b", "c c", "d"] if k % 4 == 0 else None
         throw(mutated(seed, rng), lambda text, taxa=taxa: parse_trees(text, taxa), TreeError, sound_trees)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "reader"),
+    [(PARTITIONS, as_partition), (BLOCKS, as_block), (CONSTRAINTS, as_constraint), (MODELS, as_model)],
+    ids=["partition", "mrbayes", "constraint", "model"],
+)
+def test_mutated_texts_about_an_alignment(seeds, reader):
+    rng = np.random.default_rng(7)
+    for seed in seeds:
+        throw(seed, *reader)
+        for _ in range(1500):
+            throw(mutated(seed, rng), *reader)
 
 
 @pytest.mark.parametrize("start", [b"", b">", b"3 4\n", b"#NEXUS\n", b"(", b"\x1f\x8b", b"\xff\xfe"])

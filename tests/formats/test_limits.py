@@ -6,12 +6,13 @@ import resource
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import pytest
 
 from vaiphy.alignment import AlignmentError
 from vaiphy.errors import InputError
-from vaiphy.formats import parse_alignment, read_alignment, read_trees
+from vaiphy.formats import parse_alignment, parse_trees, read_alignment, read_trees
 from vaiphy.formats.limits import DEFAULTS
 from vaiphy.trees.tree import TreeError
 
@@ -69,6 +70,49 @@ def test_taxa_times_sites(monkeypatch):
     monkeypatch.setenv("VAIPHY_MAX_CHARACTERS", "11")
     with pytest.raises(AlignmentError, match=r"3 taxa x 4 sites are more than 11 characters; .* set VAIPHY_MAX_CHARACTERS"):
         parse_alignment(text)
+    with pytest.raises(AlignmentError, match="1 taxon x 12 sites are more than 11 characters"):
+        parse_alignment(">a\nACGTACGTACGT\n")
+
+
+def test_lines(monkeypatch, tmp_path):
+    monkeypatch.setenv("VAIPHY_MAX_LINES", "6")
+    path = tmp_path / "lines.fasta"
+    path.write_text(">a\nACGT\n>b\nACGT\n>c\nACGA\n")
+    assert read_alignment(path).n_taxa == 3
+    path.write_text(path.read_text() + "\n")
+    for read, error in ((read_alignment, AlignmentError), (read_trees, TreeError)):
+        with pytest.raises(error, match=r"lines\.fasta: the file has more than 6 lines; .* set VAIPHY_MAX_LINES"):
+            read(path)
+
+
+@pytest.mark.parametrize("wrap", ["{}", "#NEXUS\nbegin trees;\ntree t = {}\nend;"])
+def test_vertices_of_one_tree(monkeypatch, wrap):
+    monkeypatch.setenv("VAIPHY_MAX_VERTICES", "500")
+    star = f"({','.join(f't{k}' for k in range(50))});"
+    assert parse_trees(wrap.format(star))[0].tree.n_taxa == 50
+    for larger in (star.replace("t9", "(t9,x)"), "(" * 51):
+        with pytest.raises(TreeError, match=r"a tree of more than 50 vertices; .* set VAIPHY_MAX_VERTICES"):
+            parse_trees(wrap.format(larger))
+
+
+@pytest.mark.parametrize("wrap", ["{}", "#NEXUS\nbegin trees;\n{}end;"])
+def test_vertices_of_all_trees(monkeypatch, wrap):
+    monkeypatch.setenv("VAIPHY_MAX_VERTICES", "500")
+    tree = "(a,b,(c,d));\n" if wrap == "{}" else "tree t = (a,b,(c,d));\n"
+    assert len(parse_trees(wrap.format(tree * 10))) == 10
+    with pytest.raises(
+        TreeError, match=r"the trees have more than 500 vertices in all \(each 50 at least\); .* VAIPHY_MAX_VERTICES"
+    ):
+        parse_trees(wrap.format(tree * 11))
+
+
+def test_many_comments_take_no_memory():
+    text = "#NEXUS\nbegin data;dimensions ntax=3 nchar=4;format datatype=dna;matrix\n" + "[x]" * 300_000
+    tracemalloc.start()
+    assert parse_alignment(text + "a ACGT\nb ACGT\nc ACGA\n;end;").n_taxa == 3
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * len(text)
 
 
 @pytest.mark.parametrize("value", ["0", "-5", "many", "1e9", "\u0661", "9" * 16])

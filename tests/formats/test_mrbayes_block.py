@@ -136,3 +136,19 @@ def test_the_file_is_read_once(tmp_path):
     file.unlink()
     assert from_block(data).model.startswith("GTR")
     assert [line.partition("=")[0].split()[-1] for line in partition_lines(data, "both", "JC")] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["lset applyto=(\u00b2) nst=6", "lset nst=6 rates=gamma ngammacat=\u00b2", "outgroup \u00b2", f"outgroup {'9' * 5000}",
+     f"lset applyto=({'9' * 5000}) nst=6", f"constraint c = 1-{'9' * 5000}"],
+)  # fmt: skip
+def test_odd_digits_are_no_numbers(tmp_path, line):
+    assert from_block_or_error(tmp_path, line + ";")
+
+
+def from_block_or_error(tmp_path, block):
+    try:
+        return read(tmp_path, block)
+    except InputError as error:
+        return error

@@ -1,5 +1,7 @@
 """Partition files: every way to write one means the same; everything that is wrong is said in one pass, with its line."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -128,6 +130,45 @@ def test_all_problems_in_one_pass_each_with_its_line():
 )  # fmt: skip
 def test_each_mistake_has_one_clear_line(text, message):
     assert any(message in problem for problem in problems(text)), problems(text)
+
+
+def chain(depth, end):
+    return "".join(f"charset s{k} = s{k + 1};\n" for k in range(depth)) + f"charset s{depth} = {end};\ncharpartition p = JC: s0;"
+
+
+def doubling(depth, end):
+    """Charsets that name each other twice: 2^depth sites if they were written out."""
+    sets = "".join(f"charset s{k} = s{k + 1} s{k + 1};\n" for k in range(depth))
+    return sets + f"charset s{depth} = {end};\ncharpartition p = JC: s0;"
+
+
+def test_charsets_inside_charsets():
+    assert [str(part) for part in parse_partition(nexus(chain(49, "1-10")), ALIGNMENT)] == ["JC, s0 = 1-10"]
+    assert "is inside more than 50 others" in problems(nexus(chain(5000, "1-10")))[0]
+    for end in ("1-10", "gone", "", "s0"):
+        found = problems(nexus(doubling(40, end)))
+        assert 1 <= len(found) < 70
+    assert "sites; there are 10" in problems(nexus(doubling(40, "1-10")))[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["JC, a = 1" + " " * 60_000 + "x", "JC, a" + " " * 60_000 + "x", "JC, a = " + "1-10," * 60_000, "JC, a = " + "9" * 60_000,
+     nexus("charset x " + " " * 60_000 + "x;"), nexus("charpartition x = " + "a," * 20_000 + ";")],
+    ids=range(6),
+)  # fmt: skip
+def test_no_quadratic_traps(text):
+    began = process_time()
+    assert problems(text)
+    assert process_time() - began < 2
+
+
+def test_a_long_list_of_charsets_is_no_file():
+    own = nexus("".join(f"charset a_long_name_of_gene_number_{k} = {k + 1};\n" for k in range(10)))
+    names = [f"a_long_name_of_gene_number_{k}" for k in range(10)]
+    with pytest.raises(PartitionError) as caught:
+        read_partition(",".join(names), ALIGNMENT, own)
+    assert all("it has one site only" in problem for problem in caught.value.problems)
 
 
 def test_mixed_files_hold_codes_of_their_own_alphabets():

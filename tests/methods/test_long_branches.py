@@ -1,11 +1,14 @@
 """A prior that allows long branches, and data that have one: the posterior's heavy tail is not missed."""
 
+import re
+
 import numpy as np
 import pytest
 from reference.exact import log_evidence, unrooted_topologies
 from reference.quartets import long_branch, quartet_log_evidence
 
 from vaiphy.alignment import Alignment
+from vaiphy.output import words
 from vaiphy.runner import run as runner
 
 #: Exact log-evidence of `long_branch(1)` with `--prior-rate 0.02`; the slow test computes it again.
@@ -29,3 +32,12 @@ def test_a_low_rate_of_the_prior():
     assert found.trust_ok
     assert found.log_evidence == pytest.approx(EXACT, abs=4 * found.std_error)
     assert found.std_error < 0.06
+
+
+def test_headline_and_reasons_name_one_error():
+    data = Alignment(tuple("abcd"), (1 << long_branch(1)).astype(np.uint8), source="quartet")
+    found = runner.run(data, model="JC", seed=1, accuracy=1e-4, replicates=2, bridges=2)
+    assert not found.trust_ok
+    named = [error for reason in found.reasons for error in re.findall(r"standard error is ([0-9.]+)", reason)]
+    assert named == [f"{found.std_error:.3f}"]
+    assert words.number(found.estimate).endswith(f"± {found.std_error:.{3 if found.std_error < 0.02 else 2}f}")

@@ -93,3 +93,12 @@ def test_all_problems_at_once():
     with pytest.raises(InputError) as caught:
         parse("GTX+R4+I{2}", DNA)
     assert len(caught.value.problems) == 3
+
+
+def test_endless_texts_are_one_short_line():
+    for text in ("GTR" + "+G" * 40_000, "+" * 40_000, "GTR+G" + "9" * 40_000):
+        with pytest.raises(InputError, match="characters; models have at most 5,000") as caught:
+            parse(text, DNA)
+        assert len(str(caught.value)) < 200
+    with pytest.raises(InputError, match="is unknown"):
+        parse("GTR+G" + "9" * 4500, DNA)

@@ -395,6 +395,51 @@ def test_a_narrow_screen_shows_the_whole_width(browser, tmp_path, n_taxa, scheme
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
+def test_the_tree_follows_the_width_of_the_window(browser, tmp_path):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    path, _ = make([f"Genus_species_with_a_name_of_about_sixty_characters_in_all_{k}" for k in range(27)], tmp_path)
+    visit(browser, path)
+    inside = """const v = document.getElementById('viewer').getBoundingClientRect();
+      return [...document.querySelectorAll('#viewer g[data-taxon] text')].every(t => t.getBoundingClientRect().right <= v.right)
+        && document.querySelector('#viewer .phylotree-container').getBoundingClientRect().width > 0.85 * v.width"""
+    get_width = "return document.querySelector('#viewer svg').getBoundingClientRect().width"
+    assert script(browser, inside)
+    try:
+        for width in (400, 1000):
+            browser.execute_cdp_cmd(
+                "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            )
+            WebDriverWait(browser, 20, 0.1).until(lambda b: script(b, inside), f"the tree does not fit {width} pixels")
+        browser.find_element("id", "zoom-in").click()
+        zoomed = script(browser, get_width)
+        assert zoomed > 1000
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride", {"width": 900, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        )
+        WebDriverWait(browser, 20, 0.1).until(lambda b: script(b, get_width) != zoomed)
+        assert script(browser, get_width) > 1000  # still larger than the frame
+        assert browser.get_log("browser") == []
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_narrow_screen_shows_estimates_without_scrolling(browser, tmp_path):
+    path, _ = make(NAMES, tmp_path)
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    )
+    try:
+        visit(browser, path)
+        box = "const s = document.querySelector('#evidence .scroll'); return [s.scrollWidth - s.clientWidth, s.offsetHeight]"
+        spill, height = script(browser, box)
+        assert spill <= 0
+        assert height < 220
+        assert "uniform topology prior" in browser.find_element("css selector", "#evidence table").text
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
 AXE = os.environ.get("AXE")
 
 

@@ -123,3 +123,10 @@ def test_every_column_of_a_model_has_words():
 def test_small_probabilities_are_not_zero():
     assert words.probability(0.28) == "0.280"
     assert words.probability(3e-5) == "less than 0.001"
+
+
+def test_the_scale_of_one_substitution_is_singular():
+    taxa = tuple("abcd")
+    for length, said in ((5.0, "1 substitution per site"), (0.5, "0.1 substitutions per site")):
+        tree = from_splits(taxa, dict.fromkeys([0b1110, 0b0010, 0b0100, 0b1000], length))
+        assert f">{said}<" in svg.phylogram(tree)

@@ -313,6 +313,7 @@ def test_a_time_limit_gives_the_best_answer_so_far(data, tmp_path, monkeypatch):
     assert early.outcome.sample.n_samples == 600  # the first sample there was; earlier there was nothing honest to say
     text = (tmp_path / "apes.fasta.vaiphy").read_text()
     assert "time limit ended the run before the computation converged" in " ".join(text.split())
+    assert " ".join(text.split("\nMODEL\n")[0].split()).count("time limit") == 1
     for suffix in (".con.tre", ".mcc.tre", ".run1.t", ".trprobs", ".contree", ".trees.nwk", ".splits.tsv", ".html"):
         assert "time limit" in (tmp_path / f"apes.fasta{suffix}").read_text()
     assert json.loads((tmp_path / "apes.fasta.json").read_text())["complete"] is False

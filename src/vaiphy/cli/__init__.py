@@ -4,18 +4,19 @@ Mistakes in what the user gave end with status 2, failures with status 1, each a
 Ctrl-C ends with status 130.
 """
 
-import io
 import os
-import sys
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Any
-
-from vaiphy.errors import FailedError, InputError
 
 try:
+    import io
+    import sys
+    from importlib import import_module
+    from importlib.util import find_spec
+    from typing import Any
+
     import click
-except KeyboardInterrupt:  # it takes a tenth of a second to load, in which people press Ctrl-C too
+
+    from vaiphy.errors import FailedError, InputError
+except KeyboardInterrupt:  # these take a tenth of a second to load, in which people press Ctrl-C too
     os.write(2, b"\nstopped\n")
     raise SystemExit(130) from None
 

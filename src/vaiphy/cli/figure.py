@@ -23,7 +23,7 @@ def figure() -> None:
     """
 
 
-@figure.command("jc-sampler")
+@figure.command("jc-sampler", short_help="The JC sampler of branch lengths.")
 @click.argument("output", type=click.Path(dir_okay=False))
 @click.option(
     "--sites", default=2000, show_default=True, type=Whole(1, 10**9), metavar="N",
@@ -67,7 +67,7 @@ def jc_sampler(output: str, sites: int, changes: tuple[float, ...], samples: int
     _save(jc_sampler_figure(sites, chosen, samples, rng=np.random.default_rng(seed)), output)
 
 
-@figure.command("slantis")
+@figure.command("slantis", short_help="One tree drawn by SLANTIS.")
 @click.argument("output", type=click.Path(dir_okay=False))
 @click.option("--vertices", default=5, show_default=True, type=Whole(3, 8), metavar="N", help="Vertices of the graph: 3 to 8.")
 @click.option(

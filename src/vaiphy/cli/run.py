@@ -168,7 +168,7 @@ def summarise_run(analysis: Any, prefix: str) -> None:
     click.echo("")
     click.echo(words.headline(analysis) + ".")
     click.echo(words.verdict(analysis))
-    for reason in (*analysis.reasons, *words.grounds(analysis)):
+    for reason in (*analysis.outcome.reasons, *words.grounds(analysis)):
         click.echo(f"  - {reason}")
     click.echo(words.trees_sentence(analysis))
     for k, sentence in enumerate(words.model_sentences(analysis)):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from vaiphy.errors import InputError
 from vaiphy.formats import newick
+from vaiphy.formats.files import is_file
 from vaiphy.formats.nexus_blocks import unquoted
 from vaiphy.formats.trees import parse_trees, read_trees
 from vaiphy.trees.constraints import Clade, Constraint, conflict, constrained, short_list
@@ -144,7 +145,7 @@ def _splits(tree: str | Path, index: dict[str, int], taxa: Sequence[str], proble
 
 def _read(tree: str | Path) -> tuple[str, Tree]:
     text = str(tree)
-    given = "(" in text and not Path(text).exists()
+    given = "(" in text and not is_file(text)
     source = "constraint tree" if given else text
     try:
         entries = parse_trees(text) if given else read_trees(text)

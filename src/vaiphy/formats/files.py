@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from vaiphy.errors import InputError
-from vaiphy.formats.limits import max_bytes, too_long
+from vaiphy.formats.limits import max_bytes, too_long, too_many_lines
 
 #: First bytes of files that people pass by mistake -> what they are.
 _FOREIGN = {
@@ -26,6 +26,14 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1b-\x1f\x7f]")
 def read_text(path: str | Path, error: type[InputError] = InputError) -> str:
     """The text of a file ("-" is standard input), unpacked and with lines ended by a line feed; raises `error`."""
     return read_hashed(path, error)[0]
+
+
+def is_file(name: str | Path) -> bool:
+    """Whether there is a file of this name; what is too long to be one, or has bytes that no name has, is none."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def read_hashed(path: str | Path, error: type[InputError] = InputError) -> tuple[str, str]:
@@ -66,7 +74,10 @@ def decode(content: bytes, source: str, error: type[InputError] = InputError) ->
     for start, kind in _FOREIGN.items():
         if content.startswith(start):
             raise error(f"{source}: this is {kind}, not plain text; unpack or export it as text first")
-    return _characters(content, source, error).replace("\r\n", "\n").replace("\r", "\n")
+    text = _characters(content, source, error).replace("\r\n", "\n").replace("\r", "\n")
+    if message := too_many_lines(text):
+        raise error(f"{source}: {message}")
+    return text
 
 
 def _characters(content: bytes, source: str, error: type[InputError]) -> str:

@@ -28,6 +28,7 @@ _PRSET = (
 #: Parameters that parts share unless they are unlinked.
 LINKED = ("statefreq", "revmat", "tratio", "shape", "pinvar")
 _OPTION = re.compile(r"([A-Za-z]\w*)\s*=\s*([^\s=()]*\s*(?:\([^)]*\))?)|(\S+)")
+_WHOLE = re.compile("[0-9]{1,9}")
 _CONSTRAINT = re.compile(r"\s*(\S+)\s*(?:(hard|partial|negative)\s*|(-?[\d.]+)\s*)?=\s*(.*)", re.DOTALL | re.IGNORECASE)
 
 
@@ -130,7 +131,7 @@ def _options(command: Command, block: Block) -> None:
     known = {"lset": _LSET, "prset": _PRSET, "set": ("partition",)}[command.word]
     full = [(_completed(name, known), name, value) for name, value in found]
     chosen = next((value for key, _, value in full if key == "applyto"), "(all)").strip("()")
-    parts = [] if chosen == "all" else [int(word) for word in chosen.split(",") if word.isdigit()]
+    parts = [] if chosen == "all" else [int(word) for word in chosen.split(",") if _WHOLE.fullmatch(word)]
     for key, name, value in full:
         if key == "applyto":
             continue
@@ -166,7 +167,7 @@ def _apply(key: str, value: str, parts: list[int], block: Block) -> bool:
         elif key == "aamodelpr":
             value = inside if value.startswith("fixed(") and inside in AMINO_ACIDS else ""
         allowed = {"nst": tuple(NUCLEOTIDES), "rates": tuple(RATES), "coding": ("all", "variable")}.get(key)
-        if not value or (allowed and value not in allowed) or (key == "ngammacat" and not value.isdigit()):
+        if not value or (allowed and value not in allowed) or (key == "ngammacat" and not _WHOLE.fullmatch(value)):
             return False
         for target in [block.parts.setdefault(k, {}) for k in parts] or [block.common, *block.parts.values()]:
             target[key] = value
@@ -197,7 +198,7 @@ def _taxa(text: str, taxa: Sequence[str], sets: dict[str, list[str]], command: C
     out: list[str] = []
     names = {taxon.lower(): taxon for taxon in taxa}
     for word in words(re.sub(r"(?<=[\d.])\s*-\s*(?=[\d.])", "-", text)):
-        span = re.fullmatch(r"(\d+)(?:-(\d+|\.))?", word)
+        span = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}|\.))?", word)
         if word.lower() in names:
             out.append(names[word.lower()])
         elif word.lower() in sets:

@@ -11,6 +11,7 @@ from math import isfinite
 
 import numpy as np
 
+from vaiphy.formats.limits import VertexCount
 from vaiphy.formats.names import turning
 from vaiphy.formats.newick_text import NUMBER, nested, quoted, write
 from vaiphy.formats.nexus_blocks import pieces, unquoted
@@ -75,8 +76,11 @@ def read_trees(text: str, taxa: Sequence[str] | None = None) -> list[Tree]:
     """All trees of a text, each ended by `;`; without `taxa`, the first tree gives the order for all."""
     trees: list[Tree] = []
     names = None if taxa is None else Names(taxa)
+    vertices = VertexCount()
     for line, piece, complete in pieces(text, comments=True):
         try:
+            if message := vertices.add(piece):
+                raise TreeError(message)
             if not complete and trees:
                 raise TreeError("not ended by ';'; is the file truncated?")
             trees.append(read(piece, names))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vaiphy.formats import newick
+from vaiphy.formats.limits import VertexCount
 from vaiphy.formats.nexus_blocks import Command, commands, unquoted, without_comments, words
 from vaiphy.trees.tree import Tree, TreeError
 
@@ -38,6 +39,7 @@ def read_trees(text: str, taxa: Sequence[str] | None = None) -> list[TreeEntry]:
     labels: list[str] = []
     table: dict[str, str] = {}
     names: newick.Names | None = None
+    vertices = VertexCount()
     for command in commands(text, comments=True):
         if command.block == "taxa" and command.word == "taxlabels":
             labels = words(without_comments(command.text))
@@ -48,6 +50,8 @@ def read_trees(text: str, taxa: Sequence[str] | None = None) -> list[TreeEntry]:
             if not command.complete:
                 raise TreeError(f"line {command.line}: the tree is not ended by ';'; is the file truncated?")
             try:
+                if message := vertices.add(command.text):
+                    raise TreeError(message)
                 if names is None:
                     names = _names(taxa, labels, table, entries)
                 entry = _entry(command, names)

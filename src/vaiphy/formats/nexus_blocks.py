@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import StringIO
 
 QUOTED = re.compile(r"'(?:[^'\n]|'')*'")
 _SPECIAL = re.compile(r"[\[\]';]")
@@ -88,7 +89,7 @@ def words(text: str) -> list[str]:
 
 def pieces(text: str, comments: bool) -> Iterator[tuple[int, str, bool]]:
     """(line, text, ended by `;`) of each command. One pass: only brackets, quotes and semicolons are looked at."""
-    parts: list[str] = []
+    kept = StringIO()  # what is left of the command so far without its comments, of which there may be millions
     depth = start = opened = 0
     line = begin_line = 1
     counted = 0
@@ -103,7 +104,7 @@ def pieces(text: str, comments: bool) -> Iterator[tuple[int, str, bool]]:
         elif mark == "]" and depth:
             depth -= 1
             if depth == 0 and not comments:
-                parts += [text[start:opened], _blank(text[opened:position])]
+                kept.write(text[start:opened] + _blank(text[opened:position]))
                 start = position
         elif depth:
             continue
@@ -112,12 +113,11 @@ def pieces(text: str, comments: bool) -> Iterator[tuple[int, str, bool]]:
                 quoted = QUOTED.match(text, at)
                 position = quoted.end() if quoted else position
         elif mark == ";":
-            content = "".join(parts) + text[start:at]
-            yield begin_line, content, True
+            yield begin_line, kept.getvalue() + text[start:at], True
             line += text.count("\n", counted, position)
             counted, begin_line = position, line
-            parts, start = [], position
-    rest = "".join(parts) + (text[start:opened] if depth and not comments else text[start:])
+            kept, start = StringIO(), position
+    rest = kept.getvalue() + (text[start:opened] if depth and not comments else text[start:])
     if rest.strip():
         yield begin_line, rest, False
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vaiphy.formats.nexus_blocks import Command, commands, unquoted
+from vaiphy.models.braces import split_outside_braces
 from vaiphy.models.grammar import AA_MODELS, alphabet_for
 
 #: What partition files call kinds of data -> our names.
@@ -12,9 +13,9 @@ KINDS = {
     "DNA": "DNA", "NT": "DNA", "RNA": "DNA", "AA": "AA", "PROT": "AA", "PROTEIN": "AA", "BIN": "BIN", "BINARY": "BIN",
     "MULTI": "MORPH", "MORPH": "MORPH", "STANDARD": "MORPH",
 }  # fmt: skip
-_ASSIGNED = re.compile(r"\s*(?P<star>\*?)\s*(?P<name>'(?:[^'\n]|'')*'|[^\s=(*]+)\s*(?:\([^)]*\))?\s*=\s*(?P<rest>.*)", re.DOTALL)
-_OUTSIDE_COMMA = re.compile(r",(?![^{]*\})")
-_OUTSIDE_COLON = re.compile(r":(?![^{]*\})")
+_ASSIGNED = re.compile(
+    r"\s*(?P<star>\*?)\s*(?P<name>'(?:[^'\n]|'')*+'|[^\s=(*]++)\s*+(?:\([^)]*+\)\s*+)?+=\s*(?P<rest>.*)", re.DOTALL
+)
 _OTHER_FILE = re.compile(r"\s*[^\s:,]+\.[^\s:,]+\s*:")
 _KIND = re.compile(r"\s*([A-Za-z]+)\s*,(.*)", re.DOTALL)
 
@@ -134,10 +135,9 @@ def _charset(command: Command, name: str, rest: str, sets: Sets) -> None:
 def _items(text: str, line: int, charsets: Mapping[str, str], names: Mapping[str, str], kinds: Mapping[str, str]) -> list[Draft]:
     """`MODEL: charset` (IQ-TREE), `name: sites` (NEXUS) or a charset alone (MrBayes), with commas between."""
     drafts: list[Draft] = []
-    position = 0
-    for item in _OUTSIDE_COMMA.split(text):
-        at = line + text[: position + len(item) - len(item.lstrip())].count("\n")
-        position += len(item) + 1
+    for item in split_outside_braces(text, ","):
+        at = line + item[: len(item) - len(item.lstrip())].count("\n")
+        line += item.count("\n")
         label, sites = _labelled(item)
         key = unquoted(sites).lower()
         draft = draft_of(names.get(key, sites), label, sites, at, charsets)
@@ -148,7 +148,7 @@ def _items(text: str, line: int, charsets: Mapping[str, str], names: Mapping[str
 
 def _labelled(item: str) -> tuple[str, str]:
     """What stands before and behind the first colon outside braces."""
-    parts = [part.strip() for part in _OUTSIDE_COLON.split(item, maxsplit=1)]
+    parts = [part.strip() for part in split_outside_braces(item, ":", 1)]
     return (parts[0], parts[1]) if len(parts) == 2 else ("", parts[0])
 
 

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from vaiphy.alignment import Alignment
 from vaiphy.alphabets import Alphabet
 from vaiphy.errors import InputError
-from vaiphy.formats.files import read_text
+from vaiphy.formats.files import is_file, read_text
 from vaiphy.formats.nexus_blocks import is_nexus
 from vaiphy.formats.nexus_sets import Draft, draft_of, drafts_named, nexus_drafts, nexus_sets
 from vaiphy.formats.sitesets import Range, SiteSetError, describe_sites, parse_sites, sites_of
 from vaiphy.models.grammar import parse
 
-_LINE = re.compile(r"\s*(?P<model>[^,={]+(?:\{[^}]*\}[^,={]*)*),\s*(?P<name>[^=]+?)\s*=\s*(?P<sites>.*?)\s*;?\s*")
+# Every piece ends at a character that it cannot hold, so that matching is a single pass; blanks around them are stripped later.
+_LINE = re.compile(r"(?P<model>[^,={]++(?:\{[^}]*+\}[^,={]*+)*+),(?P<name>[^=]++)=(?P<sites>.*+)")
 
 
 class PartitionError(InputError):
@@ -61,7 +62,7 @@ def read_partition(path: str | Path, alignment: Alignment, own_text: str = "") -
     a charpartition in it, or names of charsets with commas between. Raises `PartitionError` with all problems.
     """
     name = str(path)
-    if own_text and not Path(name).exists():
+    if own_text and not is_file(name):
         drafts = drafts_named(name, nexus_sets(own_text), alignment.source)
         if drafts is not None:
             return _checked(drafts, alignment, alignment.source)
@@ -79,11 +80,11 @@ def parse_subset(line: str) -> Subset:
     >>> str(parse_subset("GTR{1,2,1,1,2}+G4, gene 1 = 1-300\\\\3, 7"))
     'GTR{1,2,1,1,2}+G4, gene 1 = 1-300\\\\3, 7'
     """
-    found = _LINE.fullmatch(line)
+    found = _pieces(line)
     try:
         if found is None:
             raise SiteSetError("write MODEL, name = 1-300, 401-500\\3")
-        return Subset(found["name"], found["model"].strip(), parse_sites(found["sites"], 2**53))
+        return Subset(found[1], found[0], parse_sites(found[2], 2**53))
     except SiteSetError as problem:
         raise PartitionError(f"part '{line}': {problem.problems[0]}") from None
 
@@ -117,19 +118,25 @@ def _raxml(text: str) -> tuple[list[Draft], list[tuple[int, str]]]:
         line = line.split("#", 1)[0]
         if not line.strip():
             continue
-        found = _LINE.fullmatch(line)
+        found = _pieces(line)
         if found is None:
             problems.append((number, f"'{line.strip()}' is not a part; write MODEL, name = 1-300, 401-500\\3"))
         else:
-            draft = draft_of(found["name"].strip("'\""), found["model"], found["sites"], number)
+            draft = draft_of(found[1].strip("'\""), found[0], found[2], number)
             drafts.append(draft)
             if not draft.model and not draft.kind:
-                problems.append(
-                    (number, f"part '{draft.name}': '{found['model'].strip()}' is neither a model nor DNA, AA, BIN or MULTI")
-                )
+                problems.append((number, f"part '{draft.name}': '{found[0]}' is neither a model nor DNA, AA, BIN or MULTI"))
     if not drafts and not problems:
         problems.append((0, "no parts found"))
     return drafts, problems
+
+
+def _pieces(line: str) -> tuple[str, str, str] | None:
+    """Model or kind of data, name and sites of a line, None if it is no part."""
+    found = _LINE.fullmatch(line.strip())
+    if found is None or not found["name"].strip():
+        return None
+    return found["model"].strip(), found["name"].strip(), found["sites"].strip().removesuffix(";").rstrip()
 
 
 def _checked(found: tuple[list[Draft], list[tuple[int, str]]], alignment: Alignment, source: str) -> tuple[Subset, ...]:

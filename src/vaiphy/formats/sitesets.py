@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-_RANGE = re.compile(r"(\d+)(?:-(\d+|\.)(?:[\\/](\d+))?)?")
+_RANGE = re.compile(r"([0-9]{1,15})(?:-([0-9]{1,15}|\.)(?:[\\/]([0-9]{1,15}))?)?")
 _SPACED = re.compile(r"(?<=[\d.])\s*([-\\/])\s*(?=[\d.])")
 _TOKEN = re.compile(r"'(?:[^'\n]|'')*'|[^\s,']+")
 _EVERYTHING = ("all", "*")
+#: Charsets inside each other, and how often each site may be named on average (twice is told apart later, site by site).
+_DEEPEST, _MOST_TIMES = 50, 10
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def parse_sites(text: str, n_sites: int, charsets: Mapping[str, str] | None = No
     >>> [str(r) for r in parse_sites("1 - 9\\3, late 7", 20, {"late": "15-."})]
     ['1-9\\3', '15-20', '7']
     """
-    found, problems = _ranges(text, n_sites, charsets or {}, ())
+    found, problems = _Reading(n_sites, charsets or {}).ranges(text)
     if problems:
         raise SiteSetError(*problems)
     return tuple(found)
@@ -72,33 +74,52 @@ def describe_sites(sites: NDArray[np.int64], at_most: int = 4) -> str:
     return f"site{'s' if len(ordered) > 1 else ''} {', '.join(shown)}" + (f" and {rest} more" if rest else "")
 
 
-def _ranges(text: str, n_sites: int, charsets: Mapping[str, str], within: tuple[str, ...]) -> tuple[list[Range], list[str]]:
-    found: list[Range] = []
-    problems: list[str] = []
-    for token in _TOKEN.findall(_SPACED.sub(r"\1", text)):
+class _Reading:
+    """One text and the charsets in it. Each charset is read once, however often and in however many others it occurs."""
+
+    def __init__(self, n_sites: int, charsets: Mapping[str, str]) -> None:
+        self._n_sites, self._charsets = n_sites, charsets
+        self._known: dict[str, tuple[list[Range], list[str]]] = {}
+
+    def ranges(self, text: str, within: tuple[str, ...] = ()) -> tuple[list[Range], list[str]]:
+        """The ranges that a text names and what is wrong with it; `within` are the charsets that it stands in."""
+        found: list[Range] = []
+        problems: list[str] = []
+        n_named = 0
+        for token in _TOKEN.findall(_SPACED.sub(r"\1", text)):
+            inner, inside = self._token(token, within)
+            n_named += sum(len(range(r.first, r.last + 1, r.step)) for r in inner)
+            if n_named > _MOST_TIMES * self._n_sites:
+                return [], [*problems, f"'{token}' and what is before it name {n_named:,} sites; there are {self._n_sites:,}"]
+            found += inner
+            problems += inside
+        return found, problems
+
+    def _token(self, token: str, within: tuple[str, ...]) -> tuple[list[Range], list[str]]:
         name = token.strip("'").lower()
         match = _RANGE.fullmatch(token)
-        if match is None and name in charsets:
-            if name in within:
-                problems.append(f"charset '{name}' contains itself")
-                continue
-            inner, inside = _ranges(charsets[name], n_sites, charsets, (*within, name))
-            found += inner
-            problems += [f"charset '{name}': {problem}" for problem in inside]
-        elif match is None and name in _EVERYTHING:
-            found.append(Range(1, n_sites))
-        elif match is None:
-            problems.append(_unknown(token, charsets))
-        else:
-            first = int(match[1])
-            last = first if match[2] is None else n_sites if match[2] == "." else int(match[2])
-            step = int(match[3] or 1)
-            problem = _wrong(token, first, last, step, n_sites)
-            if problem:
-                problems.append(problem)
-            else:
-                found.append(Range(first, last, step))
-    return found, problems
+        if match is None and name in self._charsets:
+            return self._charset(name, within)
+        if match is None and name in _EVERYTHING:
+            return [Range(1, self._n_sites)], []
+        if match is None:
+            return [], [_unknown(token, self._charsets)]
+        first = int(match[1])
+        last = first if match[2] is None else self._n_sites if match[2] == "." else int(match[2])
+        step = int(match[3] or 1)
+        problem = _wrong(token, first, last, step, self._n_sites)
+        return ([], [problem]) if problem else ([Range(first, last, step)], [])
+
+    def _charset(self, name: str, within: tuple[str, ...]) -> tuple[list[Range], list[str]]:
+        if name in within:
+            return [], [f"charset '{name}' contains itself"]
+        if len(within) >= _DEEPEST:
+            return [], [f"charset '{name}' is inside more than {_DEEPEST} others"]
+        if name not in self._known:
+            inner, inside = self.ranges(self._charsets[name], (*within, name))
+            self._known[name] = inner, [f"charset '{name}': {problem}" for problem in inside]
+            return self._known[name]
+        return self._known[name][0], []  # what is wrong with it has been said
 
 
 def _wrong(token: str, first: int, last: int, step: int, n_sites: int) -> str:

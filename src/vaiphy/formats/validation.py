@@ -34,7 +34,7 @@ def problems_of(matrix: Matrix) -> list[Problem]:
     if matrix.n_taxa is not None and len(records) != matrix.n_taxa:
         problems.append((0, f"{_count(len(records), 'taxon', 'taxa')} found, {matrix.n_taxa} announced"))
     elif len(records) < 3:
-        problems.append((0, f"{_count(len(records), 'taxon', 'taxa')} found; a tree needs at least 3"))
+        problems.append((0, f"{_count(len(records), 'taxon', 'taxa')} found; a tree needs at least 3, an analysis 4"))
     if message := too_many_characters(len(records), max(record.size for record in records)):
         return [*problems, (0, message)]
     return problems + _name_problems(records) + _size_problems(matrix) + _character_problems(matrix)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from vaiphy.kernels.branch import MAX_LENGTH, MIN_LENGTH
-from vaiphy.kernels.clades import context_identity, find, length_gamma, length_place
+from vaiphy.kernels.clades import context_identity, find, gamma_at, length_gamma, length_place
 from vaiphy.kernels.compile import inlined, kernel
 from vaiphy.kernels.rooted import NONE, fill_postorder, name_clades
 from vaiphy.kernels.uniform import uniform_blocks, uniform_part
@@ -93,16 +93,6 @@ def drawn_first(a, b, clade, n):
     if (a < n) != (b < n):
         return a if a < n else b
     return a if clade[a] < clade[b] else b
-
-
-@inlined
-def gamma_at(law, place, outer):
-    """As `clades.length_gamma`, of a place that was looked up."""
-    if place >= 0:
-        return law.place_value[place, 0], law.place_value[place, 1], law.place_value[place, 3]
-    if outer:
-        return law.numbers[3], law.numbers[4], law.numbers[5]
-    return law.numbers[0], law.numbers[1], law.numbers[2]
 
 
 @inlined

@@ -119,14 +119,19 @@ def length_place(law, clade, parent):
 
 
 @inlined
-def length_gamma(law, clade, parent, outer):
-    """Shape, rate and log constant factor of the Gamma of a clade's branch."""
-    at = length_place(law, clade, parent)
-    if at >= 0:
-        return law.place_value[at, 0], law.place_value[at, 1], law.place_value[at, 3]
+def gamma_at(law, place, outer):
+    """Shape, rate and log constant factor of the Gamma at a place, or of branches in general (place -1)."""
+    if place >= 0:
+        return law.place_value[place, 0], law.place_value[place, 1], law.place_value[place, 3]
     if outer:
         return law.numbers[3], law.numbers[4], law.numbers[5]
     return law.numbers[0], law.numbers[1], law.numbers[2]
+
+
+@inlined
+def length_gamma(law, clade, parent, outer):
+    """Shape, rate and log constant factor of the Gamma of a clade's branch."""
+    return gamma_at(law, length_place(law, clade, parent), outer)
 
 
 @inlined

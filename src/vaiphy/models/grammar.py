@@ -16,7 +16,10 @@ from typing import Any, Literal
 
 from vaiphy.alphabets import AA, BIN, DNA, MORPH, Alphabet
 from vaiphy.errors import InputError
+from vaiphy.models.braces import split_outside_braces
 
+#: Characters of a model string: 64 frequencies take some 1,300.
+LONGEST = 5000
 Frequencies = Literal["equal", "empirical", "free", "matrix", "fixed"]
 
 #: Code of the six exchangeabilities (AC AG AT CG CT GT) -> name with equal and with unequal frequencies.
@@ -107,7 +110,9 @@ def parse(text: str, alphabet: Alphabet) -> ModelString:
     >>> str(parse("hky85{2}+FE+g", DNA))
     'K80{2}+G4'
     """
-    words = [word.strip() for word in re.split(r"\+(?![^{}]*\})", text.strip())]
+    if len(text) > LONGEST:
+        raise InputError(f"model '{text[:20]}...' has {len(text):,} characters; models have at most {LONGEST:,}")
+    words = [word.strip() for word in split_outside_braces(text.strip(), "+")]
     problems: list[str] = []
     head = _HEAD.fullmatch(words[0])
     name = _known_name(head.group(1), alphabet) if head else None
@@ -257,7 +262,7 @@ _MODIFIERS: tuple[tuple[str, str, _Reader], ...] = (
     (r"FU?\{([^{}]*)\}", "frequencies", _frequencies_given),
     (r"IO?", "invariable", _invariable),
     (r"IU?\{([^{}]*)\}", "invariable", _invariable),
-    (r"G(?:A|(\d*)M?)(?:\{([^{}]*)\})?", "gamma", _gamma),
+    (r"G(?:A|([0-9]{0,9})M?)(?:\{([^{}]*)\})?", "gamma", _gamma),
     (r"ASC(?:_LEWIS)?", "ascertained", _ascertained),
 )
 

@@ -48,7 +48,7 @@ def phylogram(tree: Tree, width: int = 900, row: int = 16) -> str:
     if not np.isnan(np.delete(tree.length, tree.root)).all():
         parts.append(
             f'<path d="M10 {bottom:.1f}h{length:.1f}" stroke="{INK}" fill="none"/>'
-            + _text(10, bottom + 14, f"{unit:g} substitutions per site", 11)
+            + _text(10, bottom + 14, f"{unit:g} substitution{'' if unit == 1 else 's'} per site", 11)
         )
     return _svg(width, height, "consensus tree", parts)
 

@@ -71,7 +71,7 @@ def _section(title: str, body: str) -> str:
 
 def _result(analysis: Analysis) -> str:
     lines = [words.headline(analysis) + ".", words.verdict(analysis)]
-    lines += [f"  - {reason}" for reason in (*analysis.reasons, *words.grounds(analysis))]
+    lines += [f"  - {reason}" for reason in (*analysis.outcome.reasons, *words.grounds(analysis))]
     lines += [words.trees_sentence(analysis)]
     lines += [f"Warning: {warning}" for warning in analysis.warnings]
     return "\n".join(_wrapped(line, "    " if line.startswith("  -") else "") for line in lines)

@@ -1,5 +1,6 @@
 """The result in sentences, the same on screen, in the report and on the page."""
 
+from collections.abc import Sequence
 from math import isfinite
 
 from vaiphy.methods.outcome import Estimate
@@ -137,15 +138,24 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
+def in_a_row(names: Sequence[str]) -> str:
+    """One, two and three.
+
+    >>> in_a_row(["taxa", "sites", "trees"])
+    'taxa, sites and trees'
+    """
+    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + list(names[-1:]))
+
+
 def model_sentences(analysis: Analysis) -> list[str]:
     """What the data say about the model, apart from whether the computation converged; nothing if nothing was checked."""
     checks = analysis.predictive
     if not checks:
         return []
     wrong = [found for found in checks if not found.fits]
-    right = " and ".join(found.name for found in checks if found.fits)
+    right = in_a_row([found.name for found in checks if found.fits])
     if not wrong:
-        return [f"The model ({model(analysis)}) predicts data like these: {', '.join(found.name for found in checks)}."]
+        return [f"The model ({model(analysis)}) predicts data like these in {right}."]
     head = f"The model ({model(analysis)}) does not describe the data in {len(wrong)} of {len(checks)} respects"
     return [head + (f" (it does in {right})." if right else "."), *(found.sentence for found in wrong)]
 
@@ -234,5 +244,6 @@ def methods_paragraph(analysis: Analysis) -> tuple[str, list[str]]:
             cited.append("Pareto")
         base += ". "
     if not analysis.trust_ok:
-        base += f"NOTE: {verdict(analysis)} ({'; '.join(analysis.reasons)})"
+        grounds_against = f" ({'; '.join(analysis.outcome.reasons)})" if analysis.outcome.reasons else ""
+        base += f"NOTE: {verdict(analysis).removesuffix('.')}{grounds_against}."
     return base.strip(), [CITATIONS[key] for key in cited]

@@ -30,14 +30,16 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Draws are weighed at most so far that the tail of their weights (Pareto's k, which goes with the temperature) is about this
-#: light, where importance sampling is known to work well. They are weighed as far as SAFE in any case, and if they carry further
+#: light, where weights have a finite variance. They are weighed as far as SAFE in any case, and if they carry further
 #: than NEARLY, to the posterior itself: a stage more would cost much and bring little.
-STEADY, SAFE, NEARLY = 0.6, 0.4, 0.95
+STEADY, SAFE, NEARLY = 0.5, 0.4, 0.95
+#: The first temperature leaves this share of the draws that count at zero, or more.
+REACHED = 0.8
 #: Draws of a law say nothing about the tail of their weights if they are fewer, or have less of the weight.
 FEW, NOTHING = 100, 0.001
 #: Trees with a split, and those without, are looked at on their own if they have this share of the weight; their tail must be so
 #: light that their weights have a finite variance, or may be so light but for chance: so many standard errors.
-KNOWN, FINITE, CHANCE = 0.05, 0.45, 1.0
+KNOWN, FINITE, CHANCE = 0.05, 0.4, 1.0
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def step(
             return effective_sample_size(state.log_weights + gain(beta))
 
         # At beta = 0 already, draws whose lengths know each other have weights.
-        wanted = min(2.0 * n, drawn / 2, 0.75 * effective_at(0.0))
+        wanted = min(2.0 * n, drawn / 2, REACHED * effective_at(0.0))
         beta = furthest(effective_at, wanted, most)
         beta = 1.0 if beta > NEARLY else beta
     else:

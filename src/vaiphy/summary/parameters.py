@@ -61,7 +61,7 @@ def density(
     spread = min(sd, (high - low) / 1.349) if high > low else sd
     width = 0.9 * spread * float(1.0 / np.square(weights).sum()) ** -0.2
     if not width > 1e-12 * abs(mean):
-        return np.array([mean]), np.array([np.inf])
+        return values[:1], np.array([np.inf])  # the value itself: a weighted mean of equal values may be off in its last digit
     ends = weighted_quantiles(values, weights, np.array([0.001, 0.999]))
     first, last = max(ends[0] - 3 * width, values[0] - width), min(ends[1] + 3 * width, values[-1] + width)
     points = np.linspace(max(first, bounds[0]), min(last, bounds[1]), n_points)

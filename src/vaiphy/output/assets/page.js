@@ -9,7 +9,7 @@
   const graph = window.vaiphyGraph(data), branches = graph.branches;
   const start = { vertex: data.root };
   const collapsedSize = new Map();
-  const view = { root: start, layout: "rectangular", scale: 1, selected: null, inside: new Set(), match: new Set(), collapsed: new Set(), width: 0, height: 0 };
+  const view = { root: start, layout: "rectangular", scale: 1, selected: null, inside: new Set(), match: new Set(), collapsed: new Set(), width: 0, height: 0, frame: 0, zoomed: false };
 
   const branchOf = (node) => parseInt(node.data.name.slice(1).split("_")[0], 10);
   const vertexOf = (node) => parseInt(node.data.name.split("_")[1], 10);
@@ -84,7 +84,8 @@
     const viewer = $("viewer");
     delete viewer.dataset.drawn;
     $("viewer").textContent = "";
-    if (viewer.clientWidth === 0) return; // not laid out yet: nothing can be measured; drawn as soon as it is
+    view.frame = viewer.clientWidth;
+    if (view.frame === 0) return; // not laid out yet: nothing can be measured; drawn as soon as it is
     const radius = Math.max(240, (nTaxa * 13) / (2 * Math.PI)), side = Math.max(1000, 3 * radius);
     const rows = countLeaves();
     const size = view.layout === "unrooted" ? [side, side] : [Math.max(300, viewer.clientWidth - 20), Math.max(120, 17 * rows + 40)];
@@ -187,7 +188,7 @@
     label.setAttribute("y", y + 14);
     label.setAttribute("class", "scale");
     label.style.fontSize = "11px";
-    label.textContent = Number(unit.toPrecision(1)) + " substitutions per site";
+    label.textContent = Number(unit.toPrecision(1)) + (unit === 1 ? " substitution per site" : " substitutions per site");
     place.appendChild(line);
     place.appendChild(label);
   }
@@ -200,6 +201,7 @@
 
   function zoom(factor, at) {
     const viewer = $("viewer"), before = view.scale;
+    view.zoomed = true;
     view.scale = Math.min(8, Math.max(0.05, view.scale * factor));
     const x = at ? at[0] : viewer.clientWidth / 2, y = at ? at[1] : viewer.clientHeight / 2, ratio = view.scale / before;
     const left = (viewer.scrollLeft + x) * ratio - x, top = (viewer.scrollTop + y) * ratio - y;
@@ -282,7 +284,7 @@
   $("save-svg").addEventListener("click", () => window.vaiphySave.svg(data.file, ...drawing()));
   $("save-png").addEventListener("click", () => window.vaiphySave.png(data.file, ...drawing()));
   $("save-newick").addEventListener("click", () => window.vaiphySave.text(data.file + ".nwk", graph.exported(view.root) + "\n"));
-  $("layout").addEventListener("change", (event) => { view.layout = event.target.value; view.scale = 1; view.fit = true; draw(); });
+  $("layout").addEventListener("change", (event) => { view.layout = event.target.value; Object.assign(view, { scale: 1, fit: true, zoomed: false }); draw(); });
   $("zoom-in").addEventListener("click", () => zoom(1.25));
   $("zoom-out").addEventListener("click", () => zoom(0.8));
   $("zoom-full").addEventListener("click", () => zoom(1 / view.scale));
@@ -303,7 +305,7 @@
     draw();
   });
   $("reset").addEventListener("click", () => {
-    Object.assign(view, { root: start, layout: "rectangular", scale: 1, fit: true, selected: null, split: undefined, inside: new Set(), match: new Set(), collapsed: new Set() });
+    Object.assign(view, { root: start, layout: "rectangular", scale: 1, fit: true, zoomed: false, selected: null, split: undefined, inside: new Set(), match: new Set(), collapsed: new Set() });
     $("layout").value = "rectangular";
     $("search").value = "";
     $("found").textContent = "";
@@ -323,6 +325,13 @@
   data.taxa.forEach((name) => { const option = document.createElement("option"); option.value = name; names.appendChild(option); });
   view.fit = true;
   draw();
-  /* A page in a hidden frame or tab panel has no width until it is shown. */
-  new ResizeObserver(() => { if (!$("viewer").dataset.drawn && $("viewer").clientWidth > 0) draw(); }).observe($("viewer"));
+  /* A page in a hidden frame or tab panel has no width until it is shown; a window may be resized, a telephone turned. The tree is
+     fitted to the new width unless somebody has zoomed. */
+  function fitAgain() {
+    const width = $("viewer").clientWidth;
+    if (width === 0 || ($("viewer").dataset.drawn && Math.abs(width - view.frame) < 20)) return;
+    view.fit = !view.zoomed;
+    draw();
+  }
+  new ResizeObserver(() => requestAnimationFrame(fitAgain)).observe($("viewer"));
 })();
