@@ -79,7 +79,7 @@ def taken(model: str | None = None) -> Helper | None:
 def is_anything_compiled() -> bool:
     """Whether a cache of Numba's holds the largest kernel, for whatever family and whatever version of its source."""
     here = Path(__file__).parents[1] / "kernels" / "__pycache__"
-    home = Path.home() / ".cache" / "numba"
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numba"
     given = os.environ.get("NUMBA_CACHE_DIR")
     places = [Path(given)] if given else [here, home]
     return any(found for place in places for pattern in (LARGEST, f"*/{LARGEST}") for found in place.glob(pattern))
