@@ -1,5 +1,7 @@
 """`import vaiphy` and `vaiphy --help` are quick: nothing heavy is loaded before it is needed."""
 
+import os
+import re
 import subprocess
 import sys
 import time
@@ -27,6 +29,25 @@ def test_nothing_heavy(code):
 def test_reading_needs_no_numba():
     code = "from vaiphy.formats import read_alignment; read_alignment('DS1')"
     assert set(loaded(code)) <= {"numpy"}
+
+
+EARLY = """
+import os, sys
+class Watch:
+    def find_spec(self, name, path, target=None):
+        if name == "numpy":
+            print("threads:", os.environ.get("OPENBLAS_NUM_THREADS"))
+sys.meta_path.insert(0, Watch())
+from vaiphy.cli import main
+main(["run", "--help"], standalone_mode=False)
+import numpy
+"""
+
+
+def test_numpy_is_told_to_use_one_thread_before_it_is_loaded():
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run([sys.executable, "-c", EARLY], capture_output=True, text=True, check=True, env=environment)
+    assert re.findall("threads: (.*)", done.stdout) == ["1"]
 
 
 def test_half_a_second():

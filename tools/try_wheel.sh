@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds sdist and wheel, installs the wheel into an empty environment and runs the quickstart of the docs there.
-#   tools/try_wheel.sh [PYTHON]      the Python of the empty environment; default: the one of .venv, else python3
+# Builds sdist and wheel, installs one of them into an empty environment and runs the quickstart of the docs there.
+#   tools/try_wheel.sh [PYTHON [wheel|sdist]]      the Python of the empty environment; default: the one of .venv, else python3
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
 python="${1:-$([ -x "$root/.venv/bin/python" ] && echo "$root/.venv/bin/python" || echo python3)}"
+kind="${2:-wheel}"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 unset PYTHONPATH
@@ -15,8 +16,8 @@ began=$SECONDS
 ls -l "$work/dist"
 
 "$python" -m venv "$work/empty"
-"$work/empty/bin/pip" install --quiet --disable-pip-version-check "$work"/dist/*.whl
+"$work/empty/bin/pip" install --quiet --disable-pip-version-check "$work"/dist/*."$([ "$kind" = sdist ] && echo tar.gz || echo whl)"
 "$work/empty/bin/vaiphy" --version
 mkdir "$work/try"
 "$work/empty/bin/python" "$root/tools/quickstart.py" "$work/empty/bin/vaiphy" "$work/try"
-echo "the wheel works in an empty environment ($((SECONDS - began)) s)"
+echo "the $kind works in an empty environment ($((SECONDS - began)) s)"

@@ -25,12 +25,17 @@ CALLER = (
 )
 
 
+def copy_compiling(package):
+    for name in ("compile.py", "compile_cost.py"):
+        shutil.copy(KERNELS / name, package)
+
+
 def test_a_change_in_a_helper_of_another_file_compiles_its_kernels_again(tmp_path):
     package = tmp_path / "vaiphy" / "kernels"
     package.mkdir(parents=True)
     for name, text in {"../__init__": "", "__init__": "", "helper": HELPER.format(1), "middle": MIDDLE, "caller": CALLER}.items():
         (package / f"{name}.py").write_text(text)
-    shutil.copy(KERNELS / "compile.py", package)
+    copy_compiling(package)
 
     def run():
         code = "from vaiphy.kernels.caller import caller; print(caller(10), sum(caller.stats.cache_hits.values()))"
@@ -171,7 +176,7 @@ def test_one_process_compiles_a_kernel_and_others_wait(tmp_path, monkeypatch, pa
     package.mkdir(parents=True)
     for name, text in {"../__init__": "", "__init__": "", "slow": SLOW}.items():
         (package / f"{name}.py").write_text(text)
-    shutil.copy(KERNELS / "compile.py", package)
+    copy_compiling(package)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     probe = "from vaiphy.kernels.slow import slow; print(slow._cache.cache_path)"
     folder = Path(subprocess.run([sys.executable, "-c", probe], env=environment, capture_output=True, text=True).stdout.strip())

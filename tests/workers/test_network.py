@@ -173,5 +173,5 @@ def test_a_lost_scheduler_leaves_the_checkpoint(network, alone):
     assert last.startswith(f"error: the Dask scheduler at {ADDRESS} is lost; the same command"), screen(prefix)
     again = start(data, prefix, "-T", "1")
     assert again.wait() == 0
-    assert "going on from the checkpoint" in screen(prefix)
+    assert "continuing from the checkpoint" in screen(prefix)
     assert result(prefix) == expected

@@ -48,6 +48,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
+        # Before NumPy is loaded, which some commands do at once. Matrices here are small, and work is shared among our own
+        # threads: those of the linear algebra would only get in the way, by seconds where a helper compiles on the other core.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         command: click.Command = getattr(import_module(f"vaiphy.cli.{cmd_name}"), cmd_name)
         return command
 
@@ -117,8 +120,6 @@ def main() -> None:
     vaiphy check primates.fasta
     vaiphy run primates.fasta
     """
-    # Matrices here are small, and work is shared among our own threads: those of the linear algebra would only get in the way.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         # A name beyond the terminal's character set is shown with escapes, not with a traceback.
         if isinstance(stream, io.TextIOWrapper):

@@ -52,14 +52,15 @@ class Pace:
 
 def _lines() -> Listener:
     began = time.monotonic()
-    last: dict[str, Any] = {"stage": "", "when": -EVERY}
+    last: dict[str, Any] = {"stage": "", "when": -EVERY, "begun": False}
     pace = Pace()
 
     def progress(now: Progress) -> None:
         seconds = time.monotonic() - began
         left = pace.remaining(now.progress, seconds)
-        if now.stage != last["stage"] or seconds - last["when"] >= EVERY:
-            last.update(stage=now.stage, when=seconds)
+        begins = not last["begun"] and now.progress >= 0.005  # the first step forward: it is shown at once
+        if now.stage != last["stage"] or seconds - last["when"] >= EVERY or begins:
+            last.update(stage=now.stage, when=seconds, begun=last["begun"] or begins)
             click.echo(f"{seconds:7.1f} s  {describe(now)}" + (f"  ({left})" if left else ""), err=True)
 
     return Listener(lambda line: click.echo(line, err=True), progress)

@@ -13,6 +13,7 @@ from vaiphy import __version__
 from vaiphy.cli.arguments import connected_to
 from vaiphy.cli.grouped import GroupedCommand, GroupedOption
 from vaiphy.cli.run_options import OUTPUT, run_options
+from vaiphy.runner import helper
 
 
 @click.command(cls=GroupedCommand)
@@ -79,6 +80,8 @@ def run(
         from vaiphy.cli.shards import check_shard
 
         check_shard(click.get_current_context().params)
+    if method == "posterior" and not any((cluster, shard, partition, mrbayes_block, (model or "").lower() == "auto")):
+        helper.start_early(model, threads)
     # Only now: these take a second to load, and the first line is on the screen.
     from vaiphy.cli.progress import shown
     from vaiphy.runner.run import run as run_analysis
@@ -142,6 +145,8 @@ def run(
             raise
         click.echo("\nstopped", err=True)
         sys.exit(130)
+    finally:
+        helper.taken()  # and stopped, if the run never came to need it
     if not quiet:
         summarise_run(analysis, prefix)
 

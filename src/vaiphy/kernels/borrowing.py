@@ -8,12 +8,7 @@ can go on with copies of them (not of what is in them) that nobody counts.
 from typing import Any
 
 from numba.core import types
-from numba.extending import intrinsic, overload
-
-from vaiphy.kernels.compile import OPTIONS
-
-# The type hints of an intrinsic are those of its typing stage, not those of a call.
-instruction: Any = intrinsic
+from numba.extending import lower_builtin, type_callable
 
 
 def borrowed(value):
@@ -35,12 +30,11 @@ def uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return value
 
 
-@instruction
-def lend(typing_context: Any, value: Any) -> Any:
-    """As `borrowed`."""
-    return value(value), lambda context, builder, signature, args: uncounted(context, builder, value, args[0])
+@type_callable(borrowed)
+def _typed(context: Any) -> Any:
+    return lambda value: value
 
 
-@overload(borrowed, jit_options=OPTIONS, strict=False)  # type: ignore[arg-type]
-def _compiled(value):
-    return lambda value: lend(value)
+@lower_builtin(borrowed, types.Any)
+def _lend(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return uncounted(context, builder, signature.args[0], args[0])

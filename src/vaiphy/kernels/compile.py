@@ -23,6 +23,8 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 
+from vaiphy.kernels import compile_cost
+
 # A merge of two partials reads eight rows and writes four; LLVM gives up vectorising when the run-time checks that
 # they do not overlap exceed a threshold of eight, where a C compiler goes on. This lets it go on too.
 llvm.set_option("vaiphy", "-runtime-memory-check-threshold=256")
@@ -58,7 +60,7 @@ class Kernel(CPUDispatcher):
     """A cached kernel, compiled by one process at a time: others that need it wait, and load what that one has compiled."""
 
     def compile(self, sig: Any) -> Any:
-        with global_compiler_lock, only_one(self):
+        with global_compiler_lock, only_one(self), compile_cost.no_garbage():
             return super().compile(sig)
 
 
@@ -161,10 +163,9 @@ def cache_folder() -> str | None:
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a helper that is only called from other kernels; that Python can call it too is for tests."""
     KNOWN.add(f"{function.__module__}.{function.__name__}")
-    if not all(hasattr(CPUCodeLibrary, name) for name in ("_get_module_for_linking", "_finalize_dynamic_globals")):
-        return numba.njit(**OPTIONS)(function)  # Numba works otherwise inside by now: compile as it does, which takes longer
-    helper = numba.njit(pipeline_class=HelperCompiler, **OPTIONS)(function)
-    helper.__class__ = Helper
+    helper = numba.njit(**HELPER_OPTIONS)(function)
+    if HELPER_OPTIONS is not OPTIONS:
+        helper.__class__ = Helper
     return helper
 
 
@@ -220,6 +221,12 @@ class HelperCompiler(CompilerBase):
         return [pipeline]
 
 
+# Where Numba works otherwise inside by now, helpers are compiled as it does, which takes longer.
+_as_known = all(hasattr(CPUCodeLibrary, name) for name in ("_get_module_for_linking", "_finalize_dynamic_globals"))
+#: Options of helpers, also of those that Numba chooses by the types of what they are called with.
+HELPER_OPTIONS: dict[str, Any] = {**OPTIONS, "pipeline_class": HelperCompiler} if _as_known else OPTIONS
+
+
 @cache
 def room_hash() -> str:
     """Hash of all files of kernels: which of them one kernel is made from need not be followed."""
@@ -231,3 +238,4 @@ def room_hash() -> str:
 
 with suppress(AttributeError):
     keep_helpers_private()
+compile_cost.spare()

@@ -19,7 +19,7 @@ from numba.core import types
 from numba.extending import overload
 
 from vaiphy.kernels import equal_input, spectral
-from vaiphy.kernels.compile import OPTIONS
+from vaiphy.kernels.compile import HELPER_OPTIONS
 
 
 class Data(NamedTuple):
@@ -102,7 +102,7 @@ def _dispatch(stub, name):
             return theirs.py_func
         return None
 
-    overload(stub, jit_options=OPTIONS, strict=False)(choose)  # type: ignore[arg-type]
+    overload(stub, jit_options=HELPER_OPTIONS, strict=False)(choose)  # type: ignore[arg-type]
 
 
 for _name in ("carry", "carry_two", "fill_table", "fill_pairing_table", "fill_exponents"):
