@@ -15,12 +15,13 @@ from vaiphy.target import Target
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Trees of a rare split are weighed up to this share; splits seen in fewer effective trees say nothing.
-EMPHASIS, LEAST = 0.25, 3.0
+#: Trees of a rare split are weighed up to this share; splits of a smaller share than the second, or seen in fewer effective trees
+#: than the third, say nothing.
+EMPHASIS, SMALLEST, LEAST = 0.25, 0.002, 3.0
 #: So many splits are looked at, those that go with most others, each correlated with those before by less than this.
 MOST_LOOKED_AT, ALIKE = 24, 0.7
-#: So many trees are enough for looking.
-MOST_TREES = 768
+#: So many trees, and splits, are enough for looking.
+MOST_TREES, MOST_SPLITS = 768, 600
 #: What trees of a split add to the variance of weights, about: their share times their weight if the law of all trees is the
 #: proposal. With less than this they are drawn well enough.
 VARIANCE = 2.0
@@ -48,20 +49,25 @@ def _rare(trees: Trees, weights: Floats) -> list[Bools]:
     names = np.empty((len(weights), 2 * n - 2), dtype=np.uint64)
     rooted.vertex_identities(trees.children, trees.tops, clade_keys(n), names)
     found, which = np.unique(names[:, n:], return_inverse=True)
-    has = np.zeros((len(weights), len(found)), dtype=bool)
-    has[np.arange(len(weights))[:, None], which.reshape(len(weights), -1)] = True
-    has ^= weights @ has > 0.5
-    share = weights @ has
-    square = (weights**2) @ has
-    doubtful = share > 0.0
-    doubtful[doubtful] = share[doubtful] ** 2 > 1e-300
-    has, share, square = has[:, doubtful], share[doubtful], square[doubtful]
-    if not has.shape[1]:
+    which = which.reshape(len(weights), -1)
+    share, square = (np.bincount(which.ravel(), weights=np.repeat(w, n - 2)) for w in (weights, weights**2))
+    # Splits of more than half of the trees are rare by their absence.
+    mostly = share > 0.5
+    share, square = np.where(mostly, 1.0 - share, share), np.where(mostly, np.square(weights).sum() - square, square)
+    seen = np.flatnonzero((share >= SMALLEST) & (share**2 >= LEAST * square))
+    seen = seen[np.argsort(-share[seen], kind="stable")[:MOST_SPLITS]]
+    if not len(seen):
         return []
+    column = np.full(len(found), -1)
+    column[seen] = np.arange(len(seen))
+    has = np.zeros((len(weights), len(seen) + 1), dtype=bool)
+    has[np.arange(len(weights))[:, None], column[which]] = True  # the last column is of all other splits
+    has = has[:, :-1] ^ mostly[seen]
+    share = share[seen]
     apart = (has - share) * np.sqrt(weights)[:, None]
     alike = np.abs(apart.T @ apart) / np.sqrt(np.outer(share * (1.0 - share), share * (1.0 - share)))
     together = np.square(alike).sum(axis=0)
-    together[(share >= EMPHASIS) | (share**2 < LEAST * square)] = 0.0
+    together[share >= EMPHASIS] = 0.0
     chosen: list[int] = []
     for split in np.argsort(-together, kind="stable")[: int((together > 0.0).sum())]:
         if len(chosen) < MOST_LOOKED_AT and not (alike[split, chosen] > ALIKE).any():
