@@ -25,7 +25,6 @@ AT_HOME = (
 #: The same numbers where they mean something else: shares, quartiles, an opacity, a step that is small enough.
 OTHERWISE = {
     "output/svg.py": {"0.75"},
-    "posterior/rare.py": {"0.25"},
     "posterior/tree_law.py": {"0.25"},
     "posterior/progress.py": {"0.25"},
     "posterior/settings.py": {"0.25", "0.75"},

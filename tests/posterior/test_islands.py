@@ -8,7 +8,7 @@ from reference.topologies import names
 
 from vaiphy.posterior.islands import islands
 from vaiphy.posterior.proposal import fit, prior_proposal
-from vaiphy.posterior.tree_law import Fitting, Trees
+from vaiphy.posterior.tree_law import Fitting, IslandFitting, Trees
 from vaiphy.target import target_of
 
 N, TREES = 12, 192
@@ -63,7 +63,7 @@ def test_no_islands_among_trees_of_one_law():
     assert len(islands(target(), Trees(children, lengths, tops), even, Fitting())) == 1
     one = copies(children[:1], tops[:1], rng.gamma(2.0, 0.05, size=(TREES, 2 * N - 2)))
     assert len(islands(target(), one, even, Fitting())) == 1
-    assert len(islands(target(), of_lengths(rng, 0.5)[0], even, Fitting(most_islands=1))) == 1
+    assert len(islands(target(), of_lengths(rng, 0.5)[0], even, Fitting(islands=IslandFitting(most=1)))) == 1
 
 
 def test_few_trees_are_no_island():

@@ -9,11 +9,11 @@ from reference.topologies import names
 from vaiphy.kernels import clades
 from vaiphy.posterior.proposal import fit
 from vaiphy.posterior.rare import emphasised
-from vaiphy.posterior.tree_law import Fitting, Trees, clade_keys
+from vaiphy.posterior.tree_law import ALONE, Fitting, IslandFitting, Trees, clade_keys
 from vaiphy.target import target_of
 
 N = 17
-PLAIN = Fitting(most_islands=1, most_rare=0)
+PLAIN = Fitting(**ALONE)
 
 
 def tree_of_quartets(pairings):
@@ -51,9 +51,9 @@ def test_trees_of_a_small_island_are_drawn_more_often():
     trees, _ = trees_with_an_island(600, 0.03, np.random.default_rng(5))
     weights = np.full(600, 1 / 600)
     assert emphasised(of, trees, weights, PLAIN) == []  # none is allowed
-    allowed = Fitting(most_islands=1)
+    allowed = Fitting(islands=IslandFitting(most=1))
     found = emphasised(of, trees, weights, allowed)
-    assert 1 <= len(found) <= allowed.most_rare
+    assert 1 <= len(found) <= allowed.rare.most
     assert all(own.sum() == pytest.approx(1.0, abs=1e-12) for own in found)
     new, island = trees_with_an_island(600, 0.5, np.random.default_rng(6))
     z = np.zeros((600, 0))

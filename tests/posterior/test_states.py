@@ -133,7 +133,7 @@ def test_what_speaks_against_a_result():
         state = states.step(state)
     early = result(state)
     assert not early.converged
-    assert "ended before the accuracy" in early.reasons[0]
+    assert "ended before splits and log marginal likelihood" in early.reasons[0]
     late = result(run(state))
     assert not late.converged
     assert len(late.bridges) == 2
@@ -163,7 +163,7 @@ def test_particles_settle_until_they_no_longer_get_better():
     """Levels: medians of log-posteriors, and their standard deviations, sweep by sweep."""
     rising = np.column_stack([np.arange(30.0), np.full(30, 5.0)])
     risen = np.column_stack([np.minimum(np.arange(30.0), 10.0), np.full(30, 5.0)])
-    assert not is_settled(rising, 48)
-    assert is_settled(rising, 30)
-    assert next(k for k in range(1, 31) if is_settled(risen[:k], 48)) == 17
-    assert not is_settled(risen[-7:], 48)
+    assert not is_settled(rising, 48, 4, 0.1)
+    assert is_settled(rising, 30, 4, 0.1)
+    assert next(k for k in range(1, 31) if is_settled(risen[:k], 48, 4, 0.1)) == 17
+    assert not is_settled(risen[-7:], 48, 4, 0.1)

@@ -20,7 +20,7 @@ from vaiphy.posterior.particles import Moves, Particles, evaluated
 from vaiphy.posterior.particles import moved as move_all
 from vaiphy.posterior.proposal import Proposal, fit, prior_proposal
 from vaiphy.posterior.split_law import LEAST_SHARE, SplitSmoothing
-from vaiphy.posterior.tree_law import Fitting
+from vaiphy.posterior.tree_law import ALONE, Fitting
 from vaiphy.target import target_of
 from vaiphy.trees.sample import binary_arrays
 from vaiphy.trees.tree import Tree
@@ -234,7 +234,7 @@ def log_density(proposal: Proposal, children, lengths, tops) -> np.ndarray:
 
 def one_law(pseudo=10.0, widening=0.9, least_draws=3.0, parameters=None, **splits) -> Fitting:
     """A fitting of one law; `splits`: how far splits that were not seen are trusted."""
-    fitting = Fitting(SplitSmoothing(**splits), pseudo, widening, least_draws, most_islands=1, most_rare=0)
+    fitting = Fitting(SplitSmoothing(**splits), pseudo, widening, least_draws, **ALONE)
     return replace(fitting, parameters=parameters) if parameters else fitting
 
 

@@ -12,8 +12,6 @@ from vaiphy.posterior.proposal import clade_keys
 from vaiphy.weights import asdsf_of_halves, normalised
 
 Floats = NDArray[np.float64]
-#: Splits rarer than this, or as nearly in all trees, are taken as known: what is asked is the error of the others.
-KNOWN = 0.05
 
 
 class SplitFrequencies(NamedTuple):
@@ -66,12 +64,13 @@ def split_deviation(found: Supports) -> float:
     return asdsf_of_halves(found.frequencies, found.share)
 
 
-def split_error(found: Supports) -> float:
-    """Standard error of a split's frequency by the scatter of the bridges: root mean square over splits that are not known."""
+def split_error(found: Supports, known: float) -> float:
+    """Standard error of a split's frequency by the scatter of the bridges: root mean square over splits that are not known:
+    those rarer than `known`, or as nearly in all trees, are."""
     n_bridges = len(found.frequencies)
     if n_bridges < 2:
         return float("nan")
-    doubtful = found.frequencies[:, (found.pooled > KNOWN) & (found.pooled < 1.0 - KNOWN)]
+    doubtful = found.frequencies[:, (found.pooled > known) & (found.pooled < 1.0 - known)]
     if not doubtful.size:
         return 0.0
     apart = doubtful - (found.share[:, None] * doubtful).sum(axis=0)
@@ -79,7 +78,7 @@ def split_error(found: Supports) -> float:
     return float(np.sqrt(variance.mean()))
 
 
-def wanted_trees(found: Supports, error: float) -> float:
+def wanted_trees(found: Supports, error: float, known: float) -> float:
     """Independent trees that bring `split_error` down to `error`."""
-    doubtful = found.pooled[(found.pooled > KNOWN) & (found.pooled < 1.0 - KNOWN)]
+    doubtful = found.pooled[(found.pooled > known) & (found.pooled < 1.0 - known)]
     return float((doubtful * (1.0 - doubtful)).mean() / error**2) if doubtful.size else 0.0

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import rooted, sweep
-from vaiphy.posterior.ladder import Ladder, furthest, next_beta
+from vaiphy.posterior.ladder import REACH, Ladder, Reach, furthest, next_beta
 from vaiphy.posterior.parameters import Walk, walk_of, walked
 from vaiphy.posterior.particles import Moves, Particles, evaluated, log_posterior, moved
 from vaiphy.posterior.proposal import Proposal
@@ -28,18 +28,6 @@ from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-#: Draws are weighed at most so far that the tail of their weights (Pareto's k, which goes with the temperature) is about this
-#: light, where weights have a finite variance. They are weighed as far as SAFE in any case, and if they carry further
-#: than NEARLY, to the posterior itself: a stage more would cost much and bring little.
-STEADY, SAFE, NEARLY = 0.5, 0.4, 0.95
-#: The first temperature leaves this share of the draws that count at zero, or more.
-REACHED = 0.8
-#: Draws of a law say nothing about the tail of their weights if they are fewer, or have less of the weight.
-FEW, NOTHING = 100, 0.001
-#: Trees with a split, and those without, are looked at on their own if they have this share of the weight; their tail must be so
-#: light that their weights have a finite variance, or may be so light but for chance: so many standard errors.
-KNOWN, FINITE, CHANCE = 0.05, 0.4, 1.0
 
 
 @dataclass(frozen=True)
@@ -123,8 +111,9 @@ class Bridge:
 
 
 def initialise(
-    proposal: Proposal, n: int, seed: tuple[int, ...], oversampling: int = 1, ladder: Ladder | None = None, threads: Workers = 1
-) -> Bridge:
+    proposal: Proposal, n: int, seed: tuple[int, ...], oversampling: int = 1, ladder: Ladder | None = None, threads: Workers = 1,
+    reach: Reach = REACH,
+) -> Bridge:  # fmt: skip
     """`oversampling` draws from the proposal for each of n particles."""
     drawn = n * oversampling
     draws = proposal.guarded_sample(drawn, [*seed, 0], threads)
@@ -136,23 +125,23 @@ def initialise(
     posterior = log_posterior(proposal, particles)
     posterior[proposal.is_forbidden(draws.children, draws.tops)] = -np.inf
     first, plain = posterior - guarded, (posterior - unguarded)[draws.n_wide == 0]
-    tail = max(pareto_k(first[own]) for own in _counting(first, draws.laws))
+    tail = max(pareto_k(first[own]) for own in _counting(first, draws.laws, reach))
     if drawn > n:
-        tail = max(tail, STEADY / FINITE * _tail_by_split(first, particles, proposal.keys))
+        tail = max(tail, reach.steady / reach.finite * _tail_by_split(first, particles, proposal.keys, reach))
     return Bridge(seed, n, particles, log_density - guarded, np.arange(drawn), ladder, first, plain, tail)
 
 
-def _counting(log_weights: Floats, laws: Ints) -> list[Ints]:
+def _counting(log_weights: Floats, laws: Ints, reach: Reach = REACH) -> list[Ints]:
     """All draws, and those of each law that are enough to say something and have some of the weight.
 
     An island whose law is poor shows in the weights of its own draws, among all others it would not be seen.
     """
     weights = np.exp(log_weights - log_weights.max())
     own = [np.flatnonzero(laws == law) for law in range(int(laws.max()) + 1)]
-    return [np.arange(len(laws))] + [o for o in own if len(o) >= FEW and weights[o].sum() > NOTHING * weights.sum()]
+    return [np.arange(len(laws))] + [o for o in own if len(o) >= reach.few and weights[o].sum() > reach.nothing * weights.sum()]
 
 
-def _tail_by_split(log_weights: Floats, particles: Particles, keys: NDArray[np.uint64]) -> float:
+def _tail_by_split(log_weights: Floats, particles: Particles, keys: NDArray[np.uint64], reach: Reach = REACH) -> float:
     """How heavy the tail of the weights is among trees with a split, or without it, where it is heaviest.
 
     Draws may be good where most of the probability is and poor on a small island, which is then found too rarely: among all
@@ -165,18 +154,18 @@ def _tail_by_split(log_weights: Floats, particles: Particles, keys: NDArray[np.u
     which = which.reshape(len(particles), -1)
     share = np.bincount(which.ravel(), weights=np.repeat(normalised(log_weights), n_taxa - 2))
     heaviest = 0.0
-    for split in np.flatnonzero((share > KNOWN) & (share < 1.0 - KNOWN)):
+    for split in np.flatnonzero((share > reach.known) & (share < 1.0 - reach.known)):
         has = (which == split).any(axis=1)
         for own in (has, ~has):
-            if own.sum() >= FEW:
+            if own.sum() >= reach.few:
                 k, error = pareto_k_and_error(log_weights[own])
-                heaviest = max(heaviest, k - CHANCE * error)
+                heaviest = max(heaviest, k - reach.chance * error)
     return heaviest
 
 
 def step(
     state: Bridge, proposal: Proposal, moves: Moves, conditional_size: float = 0.9, threads: Workers = 1,
-    growth: tuple[tuple[float, int], ...] = (), apart: float = 2.0,
+    growth: tuple[tuple[float, int], ...] = (), apart: float = 2.0, reach: Reach = REACH,
 ) -> Bridge:  # fmt: skip
     """One temperature further: weigh, resample if fewer than half of the particles count, move.
 
@@ -195,17 +184,17 @@ def step(
     if state.ladder:
         beta = state.ladder.betas[k]
     elif k == 0 and drawn > n:
-        most = float(np.clip(STEADY / max(state.tail, 1e-3), SAFE, 1.0))
+        most = float(np.clip(reach.steady / max(state.tail, 1e-3), reach.safe, 1.0))
 
         def effective_at(beta: float) -> float:
             return effective_sample_size(state.log_weights + gain(beta))
 
         # At beta = 0 already, draws whose lengths know each other have weights.
-        wanted = min(2.0 * n, drawn / 2, REACHED * effective_at(0.0))
+        wanted = min(2.0 * n, drawn / 2, reach.reached * effective_at(0.0))
         beta = furthest(effective_at, wanted, most)
-        beta = 1.0 if beta > NEARLY else beta
+        beta = 1.0 if beta > reach.nearly else beta
     else:
-        beta = next_beta(state.beta, gain, state.log_weights, conditional_size)
+        beta = next_beta(state.beta, gain, state.log_weights, conditional_size, reach.bolder)
     log_weights = state.log_weights + gain(beta)
     n = max([n, *(size for begin, size in growth if begin <= beta)])
     particles, ancestors, log_evidence = state.particles, state.ancestors, state.log_evidence

@@ -17,8 +17,6 @@ from vaiphy.weights import log_sum_exp, normalised
 from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
-#: Independent trees that a particle is taken to be worth at least, when their number is chosen; the scatter of bridges decides.
-LEAST_WORTH = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +80,12 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
         index = len(drawing.pilots) if pilot else drawing.first + drawing.stride * len(drawing.drawn)
         key = (seed, 2 if pilot else 3, index, drawing.restarts)
         draws = settings.oversampling if pilot else drawing.oversampling
-        return replace(drawing, bridge=bridge.initialise(drawing.proposal, n, key, draws, drawing.ladder, threads))
+        return replace(
+            drawing, bridge=bridge.initialise(drawing.proposal, n, key, draws, drawing.ladder, threads, settings.reach)
+        )
     if not now.done:
         size = settings.first_pilot_size if settings.max_refits and not drawing.pilots else settings.pilot_size
-        return replace(drawing, bridge=bridge.step(now, drawing.proposal, settings.moves, size, threads))
+        return replace(drawing, bridge=bridge.step(now, drawing.proposal, settings.moves, size, threads, reach=settings.reach))
     swept = drawing.swept or (now.particles,)
     if len(swept) <= (_pilot_sweeps(drawing, now, settings) if pilot else n_sweeps(drawing, settings)):
         last = now.walks[-1]
@@ -188,9 +188,9 @@ def _n_particles(pilot: Bridge, swept: tuple[Particles, ...], settings: Settings
     """As many particles as make what is asked for likely to be reached with one bridge for each replicate."""
     for_evidence = pilot.variance * pilot.size / (settings.accuracy**2 * settings.replicates)
     seen = supports([frequencies(swept, pilot.log_weights)], np.zeros(1))
-    trees = max(settings.min_effective, wanted_trees(seen, settings.max_split_error))
+    trees = max(settings.min_effective, wanted_trees(seen, settings.max_split_error, settings.reach.known))
     # Particles of one ancestor have been moved at every temperature since: they are worth more than their ancestors say.
-    for_trees = trees / max(pilot.worth, LEAST_WORTH) / settings.replicates
+    for_trees = trees / max(pilot.worth, settings.least_worth) / settings.replicates
     if len(pilot.stages) == 1:  # particles cost no more than their draws
         for_trees *= settings.more_trees
     wanted = 8 * np.ceil(max(for_evidence, for_trees) / 8)

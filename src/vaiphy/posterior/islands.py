@@ -9,31 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import clades, rooted
-from vaiphy.posterior.tree_law import Fitting, Trees, clade_keys, fit_law
+from vaiphy.posterior.tree_law import Fitting, IslandFitting, Trees, clade_keys, fit_law
 from vaiphy.target import Target
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Splits rarer than this, or as nearly in all trees, say nothing; of the others so many are looked at, and a split counts as much
-#: as this difference of a logarithm of a taxon's length.
-KNOWN, MOST_SPLITS, SPLIT_SIZE = 0.02, 64, 3.0
 #: Steps of finding the direction in which trees differ most, and of moving trees between the halves.
 POWERS, REFINEMENTS = 30, 10
-#: Neighbouring trees are often akin: so many in a row are left out together.
-BLOCK = 8
 
 
 def islands(target: Target, trees: Trees, weights: Floats, fitting: Fitting) -> list[Ints]:
     """Indices of the trees of each island; all together if there are no islands."""
     waiting, settled = [np.arange(len(weights))], list[Ints]()
-    features = _features(trees, weights) if fitting.most_islands > 1 else None
-    while waiting and features is not None and len(waiting) + len(settled) < fitting.most_islands:
+    features = _features(trees, weights, fitting.islands) if fitting.islands.most > 1 else None
+    while waiting and features is not None and len(waiting) + len(settled) < fitting.islands.most:
         group = waiting.pop(0)
         far = _far_half(features[group], weights[group])
         halves = group[far], group[~far]
-        if min(_effective(weights[half]) for half in halves) >= fitting.least_island and (
-            _gain(target, trees, weights, halves, fitting) >= fitting.island_gain
+        if min(_effective(weights[half]) for half in halves) >= fitting.islands.least and (
+            _gain(target, trees, weights, halves, fitting) >= fitting.islands.gain
         ):
             waiting += halves
         else:
@@ -45,7 +40,7 @@ def _effective(weights: Floats) -> float:
     return float(weights.sum() ** 2 / np.square(weights).sum()) if len(weights) else 0.0
 
 
-def _features(trees: Trees, weights: Floats) -> Floats:
+def _features(trees: Trees, weights: Floats, fitting: IslandFitting) -> Floats:
     """What trees are compared by: which doubtful splits each has, and the logarithms of its taxa's lengths."""
     n = trees.children.shape[1] + 2
     names = np.empty((len(weights), 2 * n - 2), dtype=np.uint64)
@@ -54,13 +49,13 @@ def _features(trees: Trees, weights: Floats) -> Floats:
     which = which.reshape(len(weights), -1)
     frequency = np.bincount(which.ravel(), weights=np.repeat(weights, n - 2))
     doubt = frequency * (1.0 - frequency)
-    doubt[(frequency < KNOWN) | (frequency > 1.0 - KNOWN)] = 0.0
-    chosen = np.argsort(-doubt, kind="stable")[: min(MOST_SPLITS, int((doubt > 0.0).sum()))]
+    doubt[(frequency < fitting.known) | (frequency > 1.0 - fitting.known)] = 0.0
+    chosen = np.argsort(-doubt, kind="stable")[: min(fitting.most_splits, int((doubt > 0.0).sum()))]
     column = np.full(len(found), -1)
     column[chosen] = np.arange(len(chosen))
     has = np.zeros((len(weights), len(chosen) + 1))
     rows = np.broadcast_to(np.arange(len(weights))[:, None], which.shape)
-    has[rows, column[which]] = SPLIT_SIZE  # the last column is of all other splits
+    has[rows, column[which]] = fitting.split_size  # the last column is of all other splits
     first = trees.lengths[np.arange(len(weights)), trees.tops, None]
     return np.concatenate([has[:, :-1], np.log(np.concatenate([first, trees.lengths[:, 1:n]], axis=1))], axis=1)
 
@@ -91,7 +86,7 @@ def _gain(target: Target, trees: Trees, weights: Floats, halves: tuple[Ints, Int
     total = np.zeros(2)
     group = np.sort(np.concatenate(halves))
     fold = np.zeros(len(weights), dtype=np.int64)
-    fold[group] = np.arange(len(group)) // BLOCK % 2
+    fold[group] = np.arange(len(group)) // fitting.islands.block % 2
     for left_out in range(2):
         parts = [half[fold[half] != left_out] for half in halves]
         test = group[fold[group] == left_out]

@@ -20,8 +20,32 @@ class Ladder:
     walks: tuple[Walk | None, ...]
 
 
-#: A last step may be so much bolder, if that saves another one.
-BOLDER = 0.06
+@dataclass(frozen=True)
+class Reach:
+    """How far draws are carried at once, and how far a step goes.
+
+    Draws are weighed at most so far that the tail of their weights (Pareto's k, which goes with the temperature) is as light as
+    `steady`, where weights have a finite variance; as far as `safe` in any case; and if they carry further than `nearly`, to the
+    posterior itself: a stage more would cost much and bring little. At the first temperature a share `reached` of the draws that
+    count at zero does so still, or more. Draws of a law say nothing about their tail if they are fewer than `few`, or have less
+    of the weight than `nothing`. Trees with a split, and those without, are looked at on their own if the split's share is
+    between `known` and 1 - `known`; their k must be below `finite`, but for `chance` standard errors. A last step may be bolder
+    by `bolder` of a conditional effective size, if that saves another one.
+    """
+
+    steady: float = 0.5
+    safe: float = 0.4
+    nearly: float = 0.95
+    reached: float = 0.8
+    few: int = 100
+    nothing: float = 0.001
+    known: float = 0.05
+    finite: float = 0.4
+    chance: float = 1.0
+    bolder: float = 0.06
+
+
+REACH = Reach()
 
 
 def furthest(effective: Callable[[float], float], wanted: float, most: float) -> float:
@@ -35,7 +59,9 @@ def furthest(effective: Callable[[float], float], wanted: float, most: float) ->
     return max(low, 1e-9)
 
 
-def next_beta(beta: float, gain: Callable[[float], Floats], log_weights: Floats, wanted: float) -> float:
+def next_beta(
+    beta: float, gain: Callable[[float], Floats], log_weights: Floats, wanted: float, bolder: float = REACH.bolder
+) -> float:
     """The furthest temperature at which the conditional effective size is still `wanted` of all particles (bisection).
 
     `gain`: log-weights from here to another temperature.
@@ -47,7 +73,7 @@ def next_beta(beta: float, gain: Callable[[float], Floats], log_weights: Floats,
         x = np.exp(x - x.max())
         return float((weights @ x) ** 2 / (weights @ (x * x)))
 
-    if share(1.0) >= wanted - BOLDER:
+    if share(1.0) >= wanted - bolder:
         return 1.0
     low, high = beta, 1.0
     for _ in range(50):

@@ -15,19 +15,11 @@ from vaiphy.posterior.particles import Particles, joined, log_posterior, moved_o
 from vaiphy.posterior.proposal import Proposal, fit
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.starts import GivenTrees, start
-from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import Target
 from vaiphy.weights import normalised, tempered
 from vaiphy.workers.spread import Workers
 
 Floats = NDArray[np.float64]
-#: Share of what replicates found that is weighed by their evidences; the rest is weighed equally.
-BY_EVIDENCE = 0.3
-#: Weights are flattened until this share of the particles counts: small islands of trees would otherwise be lost by chance.
-LINEAGES = 0.3
-#: Particles are settled when the mean of their median log-posteriors over so many sweeps has risen by less than this share of
-#: their standard deviation. Trees after each of the last so many sweeps are kept.
-WINDOW, RISE = 4, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,48 +54,55 @@ def advance(replicate: Replicate, settings: Settings, seed: int, threads: Worker
     if now is None:
         n = settings.first_particles if is_prior else settings.learn_particles
         # Picking the best of many draws would only narrow the search.
-        return replace(replicate, bridge=bridge.initialise(proposal, n, (seed, 1, replicate.index), 1, threads=threads))
+        return replace(
+            replicate, bridge=bridge.initialise(proposal, n, (seed, 1, replicate.index), 1, None, threads, settings.reach)
+        )
     if not now.done:
         growth = settings.growth if is_prior else ()
-        step = bridge.step(now, proposal, settings.learn_moves, settings.learn_size, threads, growth, settings.apart)
+        step = bridge.step(
+            now, proposal, settings.learn_moves, settings.learn_size, threads, growth, settings.apart, settings.reach
+        )
         return replace(replicate, bridge=step)
     last = replicate.settled[-1] if replicate.settled else now.particles
     key = (*now.seed, 3, len(replicate.levels))
     swept = moved_on(proposal, last, settings.learn_moves, now.walks[-1], key, threads)
     values = log_posterior(proposal, swept)
     levels = np.concatenate([replicate.levels, [[np.median(values), np.std(values)]]])
-    kept = (*replicate.settled, swept)[-WINDOW:]
-    return replace(replicate, settled=kept, levels=levels, ready=is_settled(levels, settings.most_settling))
+    kept = (*replicate.settled, swept)[-settings.window :]
+    return replace(
+        replicate, settled=kept, levels=levels, ready=is_settled(levels, settings.most_settling, settings.window, settings.rise)
+    )
 
 
-def is_settled(levels: Floats, most: int) -> bool:
+def is_settled(levels: Floats, most: int, window: int, rise: float) -> bool:
     """Whether more sweeps would hardly make the particles better."""
     if len(levels) >= most:
         return True
-    if len(levels) < 2 * WINDOW:
+    if len(levels) < 2 * window:
         return False
-    earlier, later = levels[-2 * WINDOW : -WINDOW, 0].mean(), levels[-WINDOW:, 0].mean()
-    return bool(later - earlier < RISE * levels[-1, 1])
+    earlier, later = levels[-2 * window : -window, 0].mean(), levels[-window:, 0].mean()
+    return bool(later - earlier < rise * levels[-1, 1])
 
 
-def refitted(replicates: tuple[Replicate, ...], target: Target, fitting: Fitting) -> Proposal:
+def refitted(replicates: tuple[Replicate, ...], target: Target, settings: Settings) -> Proposal:
     """The proposal fitted to what the replicates found."""
-    particles, weights = found(replicates)
-    return fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, fitting)
+    particles, weights = found(replicates, settings)
+    return fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
 
 
-def found(replicates: tuple[Replicate, ...]) -> tuple[Particles, Floats]:
+def found(replicates: tuple[Replicate, ...], settings: Settings) -> tuple[Particles, Floats]:
     """Particles of all replicates that have arrived, weighed partly by the evidence of their replicate and partly equally.
 
     By evidence alone the best replicate would silence the others, and with them islands of trees that only they have found: a
     small bridge from a poor proposal may be many log units low.
     """
     arrived = [(r, r.bridge) for r in replicates if r.bridge is not None and r.bridge.done]
-    share = BY_EVIDENCE * normalised(np.array([b.estimate for _, b in arrived])) + (1.0 - BY_EVIDENCE) / len(arrived)
+    by_evidence = normalised(np.array([b.estimate for _, b in arrived]))
+    share = settings.by_evidence * by_evidence + (1.0 - settings.by_evidence) / len(arrived)
     particles: list[Particles] = []
     weights: list[Floats] = []
     for part, (replicate, own) in zip(share, arrived):
         trees = replicate.settled or (own.particles,)
         particles += trees
-        weights += [part / len(trees) * tempered(own.log_weights, LINEAGES * own.size)] * len(trees)
+        weights += [part / len(trees) * tempered(own.log_weights, settings.lineages * own.size)] * len(trees)
     return joined(particles), np.concatenate(weights)

@@ -210,10 +210,10 @@ def fit(
     scaling = length_scaling(z, trees.lengths, weights, fitting.parameters.pseudo)[0] if z.shape[1] else None
     scales = np.ones(len(z)) if scaling is None else scaling.factors(z)
     laws = [fit_law(target, trees.take(group), weights[group], fitting, scales[group]) for group in groups]
-    shares = (1.0 - fitting.alike) * shares + fitting.alike / len(groups)
+    shares = (1.0 - fitting.islands.alike) * shares + fitting.islands.alike / len(groups)
     rare = emphasised(target, trees, weights, fitting)
     if rare:
         laws += [fit_law(target, trees, own, fitting, scales) for own in rare]
-        shares = np.concatenate([(1.0 - fitting.rare_share) * shares, np.full(len(rare), fitting.rare_share / len(rare))])
+        shares = np.concatenate([(1.0 - fitting.rare.share) * shares, np.full(len(rare), fitting.rare.share / len(rare))])
     parameters = parameter_law.fit(target, z, weights, fitting.parameters)
     return Proposal(target, tuple(laws), np.log(shares / shares.sum()), parameters, fitting.guard, scaling)

@@ -9,41 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import clades, rooted
-from vaiphy.posterior.tree_law import Fitting, Trees, clade_keys, fit_law
+from vaiphy.posterior.tree_law import Fitting, RareFitting, Trees, clade_keys, fit_law
 from vaiphy.target import Target
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-#: Trees of a rare split are weighed up to this share; splits of a smaller share than the second, or seen in fewer effective trees
-#: than the third, say nothing.
-EMPHASIS, SMALLEST, LEAST = 0.25, 0.002, 3.0
-#: So many splits are looked at, those that go with most others, each correlated with those before by less than this.
-MOST_LOOKED_AT, ALIKE = 24, 0.7
-#: So many trees, and splits, are enough for looking.
-MOST_TREES, MOST_SPLITS = 768, 600
-#: What trees of a split add to the variance of weights, about: their share times their weight if the law of all trees is the
-#: proposal. With less than this they are drawn well enough.
-VARIANCE = 2.0
-
 
 def emphasised(target: Target, trees: Trees, weights: Floats, fitting: Fitting) -> list[Floats]:
     """Weights of the trees for the laws of rare splits, the most important first; none if no split needs one."""
-    every = -(-len(weights) // MOST_TREES)
+    rare = fitting.rare
+    every = -(-len(weights) // rare.most_trees)
     every += 1 - every % 2  # odd: halves stay halves
     some = np.arange(0, len(weights), every)
-    groups = _rare(trees, weights)
+    groups = _rare(trees, weights, rare)
     scored = [(_importance(target, trees.take(some), weights[some], group[some], fitting), k) for k, group in enumerate(groups)]
-    chosen = [k for score, k in sorted(scored, reverse=True) if score > np.log(VARIANCE)]
-    return [_weighed_up(weights, groups[k]) for k in chosen[: fitting.most_rare]]
+    chosen = [k for score, k in sorted(scored, reverse=True) if score > np.log(rare.variance)]
+    return [_weighed_up(weights, groups[k], rare.emphasis) for k in chosen[: rare.most]]
 
 
-def _weighed_up(weights: Floats, group: Bools) -> Floats:
+def _weighed_up(weights: Floats, group: Bools, emphasis: float) -> Floats:
     own = weights[group].sum()
-    return np.where(group, EMPHASIS * weights / own, (1.0 - EMPHASIS) * weights / (1.0 - own))
+    return np.where(group, emphasis * weights / own, (1.0 - emphasis) * weights / (1.0 - own))
 
 
-def _rare(trees: Trees, weights: Floats) -> list[Bools]:
+def _rare(trees: Trees, weights: Floats, fitting: RareFitting) -> list[Bools]:
     """The trees with a split, or without it, for rare splits that go with many others."""
     n = trees.children.shape[1] + 2
     names = np.empty((len(weights), 2 * n - 2), dtype=np.uint64)
@@ -54,8 +44,8 @@ def _rare(trees: Trees, weights: Floats) -> list[Bools]:
     # Splits of more than half of the trees are rare by their absence.
     mostly = share > 0.5
     share, square = np.where(mostly, 1.0 - share, share), np.where(mostly, np.square(weights).sum() - square, square)
-    seen = np.flatnonzero((share >= SMALLEST) & (share**2 >= LEAST * square))
-    seen = seen[np.argsort(-share[seen], kind="stable")[:MOST_SPLITS]]
+    seen = np.flatnonzero((share >= fitting.smallest) & (share**2 >= fitting.least * square))
+    seen = seen[np.argsort(-share[seen], kind="stable")[: fitting.most_splits]]
     if not len(seen):
         return []
     column = np.full(len(found), -1)
@@ -67,10 +57,10 @@ def _rare(trees: Trees, weights: Floats) -> list[Bools]:
     apart = (has - share) * np.sqrt(weights)[:, None]
     alike = np.abs(apart.T @ apart) / np.sqrt(np.outer(share * (1.0 - share), share * (1.0 - share)))
     together = np.square(alike).sum(axis=0)
-    together[share >= EMPHASIS] = 0.0
+    together[share >= fitting.emphasis] = 0.0
     chosen: list[int] = []
     for split in np.argsort(-together, kind="stable")[: int((together > 0.0).sum())]:
-        if len(chosen) < MOST_LOOKED_AT and not (alike[split, chosen] > ALIKE).any():
+        if len(chosen) < fitting.most_tried and not (alike[split, chosen] > fitting.alike).any():
             chosen.append(int(split))
     return [has[:, split] for split in chosen]
 
@@ -85,7 +75,9 @@ def _importance(target: Target, trees: Trees, weights: Floats, group: Bools, fit
         if not (group & kept & (weights > 0.0)).any() or not own.any():
             return -np.inf
         fitted = np.where(kept, weights, 0.0) / weights[kept].sum()
-        plain, other = (_log_density(target, trees, w, own, fitting) for w in (fitted, _weighed_up(fitted, group)))
+        plain, other = (
+            _log_density(target, trees, w, own, fitting) for w in (fitted, _weighed_up(fitted, group, fitting.rare.emphasis))
+        )
         gain += float(weights[own] @ (other - plain))
         total += float(weights[own].sum())
     return gain / total + float(np.log(total))

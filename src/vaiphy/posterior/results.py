@@ -15,10 +15,6 @@ from vaiphy.trees.sample import TreeSample
 from vaiphy.weights import log_mean_exp
 
 Floats = NDArray[np.float64]
-#: Fewer surviving ancestors in a bridge than this: its particles are nearly copies of each other.
-FEW_ANCESTORS = 5
-#: How many standard errors apart estimates may be.
-APART = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +115,7 @@ def objections(state: State, drawing: Drawing) -> list[str]:
     settings = state.settings
     found = []
     if not state.done:
-        found.append("the run was ended before the accuracy asked for was reached")
+        found.append("the run was ended before splits and log marginal likelihood were as accurate as asked for")
     elif error > settings.accuracy:
         found.append(
             f"the standard error is {error:.3f}, above the {settings.accuracy:g} asked for, after {len(drawing.drawn)} runs: "
@@ -133,20 +129,20 @@ def objections(state: State, drawing: Drawing) -> list[str]:
             "more particles (--particles) are needed"
         )
     fewest = min(one.n_ancestors for one in drawing.drawn)
-    if fewest < FEW_ANCESTORS:
+    if fewest < settings.few_ancestors:
         found.append(f"all particles of one run descend from {fewest} draws: more particles (--particles) are needed")
     for replicate in state.replicates:
         own = replicate.bridge
         if own is None or not own.done:
             continue
         excess = own.estimate - log_evidence
-        if excess > APART * np.hypot(own.std_error, error) and excess > 0.5:
+        if excess > settings.most_errors * np.hypot(own.std_error, error) and excess > 0.5:
             found.append(
                 f"replicate {replicate.index + 1} (from {_start_words(replicate.kind)}) found a log marginal likelihood of "
                 f"{own.estimate:.2f}, which the final sample misses: more replicates or particles are needed"
             )
     seen = drawings.agreement(drawing)
-    deviation, split = split_deviation(seen), split_error(seen)
+    deviation, split = split_deviation(seen), split_error(seen, settings.reach.known)
     if np.isfinite(split) and split > settings.max_split_error:
         found.append(
             f"frequencies of splits have a standard error of {split:.3f}, above {settings.max_split_error:g}: more particles "

@@ -3,13 +3,10 @@
 from dataclasses import dataclass, field, replace
 
 from vaiphy.kernels.layout import ROW_AT
+from vaiphy.posterior.ladder import Reach
 from vaiphy.posterior.particles import Moves
 from vaiphy.posterior.tree_law import Fitting
 from vaiphy.target import Target
-
-#: About what a round of moves of a tree costs, in microseconds: for each taxon, for each taxon and number of a row of partials;
-#: and what it may cost for particles to be added.
-PER_TAXON, PER_NUMBER, CHEAP = 70.0, 0.028, 5000.0
 
 
 @dataclass(frozen=True)
@@ -27,9 +24,14 @@ class Settings:
     more from some temperatures on (`growth`), since trees mix well where it is hot and every island of trees needs particles of
     its own later: none is resampled from the temperature `apart` on; `learn_size`, the conditional effective size by which
     ladders are found (coarsely: only a proposal is wanted); `learn_moves` at each temperature, and at the posterior until the
-    particles have settled, `most_settling` times at most.
+    particles have settled, `most_settling` times at most. They have when the mean of their median log-posteriors over `window`
+    sweeps has risen by less than `rise` standard deviations; trees after each of the last `window` sweeps are kept. Replicates
+    are pooled with `by_evidence` of the weight given by their evidences, the rest equally; within each, weights are flattened
+    until a share `lineages` of the particles counts, or small islands of trees would be lost by chance.
 
-    All these particles, and those of pilots, are multiplied by up to `most_effort` where trees are cheap to move (`tuned_to`).
+    All these particles, and those of pilots, are multiplied by up to `most_effort` where trees are cheap to move (`tuned_to`): a
+    round of moves of a tree costs about `per_taxon` microseconds for each taxon and `per_number` for each taxon and number of a
+    row of partials, and particles are added while it costs less than `cheap`.
 
     Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` (the first, more
     coarsely, at `first_pilot_size`: it only serves for a better proposal) and ends with `pilot_sweeps` sweeps; the proposal is
@@ -44,7 +46,10 @@ class Settings:
     `sweep_share` times as many as the ladder has temperatures. If the variance of one bridge, by its genealogy, is more than
     `surprise` times the median of at least `least_compared`, the proposal is fitted to all of them and drawing begins anew,
     `max_restarts` times at most. No more than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their
-    accuracy.
+    accuracy. A particle is taken to be worth `least_worth` independent trees at least when their number is chosen. A run whose
+    time is up makes one pilot of at most `hasty` particles. What speaks against a result: fewer than `few_ancestors` surviving
+    in a bridge, estimates more than `most_errors` standard errors apart. `reach`, `fitting`: how far draws are carried, and how
+    proposals are fitted.
     """
 
     replicates: int = 4
@@ -61,7 +66,14 @@ class Settings:
     learn_size: float = 0.5
     learn_moves: Moves = field(default_factory=lambda: Moves(regrafts=2))
     most_settling: int = 48
+    window: int = 4
+    rise: float = 0.1
+    by_evidence: float = 0.3
+    lineages: float = 0.3
     most_effort: int = 8
+    per_taxon: float = 70.0
+    per_number: float = 0.028
+    cheap: float = 5000.0
     pilot_particles: int = 256
     most_pilot_particles: int = 512
     first_pilot_size: float = 0.75
@@ -76,6 +88,7 @@ class Settings:
     more_trees: float = 3.0
     apiece: float = 0.8
     ample: float = 3.0
+    least_worth: float = 0.5
     max_particles: int = 2048
     moves: Moves = field(default_factory=Moves)
     sweep_share: float = 0.25
@@ -84,14 +97,18 @@ class Settings:
     max_restarts: int = 2
     max_bridges: int = 32
     bridges: int | None = None
+    hasty: int = 128
+    few_ancestors: int = 5
+    most_errors: float = 4.0
+    reach: Reach = field(default_factory=Reach)
     fitting: Fitting = field(default_factory=Fitting)
 
 
 def tuned_to(target: Target, settings: Settings) -> Settings:
     """More particles where trees are cheap to move: small data sets may have islands of trees, too, that few would find."""
-    cost = target.n_taxa * (PER_TAXON + PER_NUMBER * float(target.data.layout[ROW_AT, -1]))
+    cost = target.n_taxa * (settings.per_taxon + settings.per_number * float(target.data.layout[ROW_AT, -1]))
     effort = 1
-    while effort < settings.most_effort and 1.5 * effort * cost < CHEAP:
+    while effort < settings.most_effort and 1.5 * effort * cost < settings.cheap:
         effort *= 2
     return replace(
         settings,

@@ -9,7 +9,7 @@ from vaiphy.kernels.joining_neighbours import bionj
 from vaiphy.posterior.constrained_starts import joined_under
 from vaiphy.posterior.proposal import Proposal, fit, prior_proposal
 from vaiphy.posterior.split_law import SplitSmoothing
-from vaiphy.posterior.tree_law import Fitting
+from vaiphy.posterior.tree_law import ALONE, Fitting
 from vaiphy.target import Target
 
 Floats = NDArray[np.float64]
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 KINDS = ("prior", "bootstrap", "given")
 #: Trees of resampled sites, the shortest length they may have, and how widely a proposal is fitted to them.
 N_TREES, SHORTEST = 64, 2e-4
-WIDELY = Fitting(SplitSmoothing(floor=0.05), pseudo=20.0, widening=0.5, most_islands=1, most_rare=0)
+WIDELY = Fitting(SplitSmoothing(floor=0.05), pseudo=20.0, widening=0.5, **ALONE)
 #: Pairs that look saturated (or share no site) get this distance times the largest one that is not.
 SATURATED_FACTOR = 1.5
 

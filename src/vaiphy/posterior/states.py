@@ -22,9 +22,6 @@ from vaiphy.posterior.starts import GivenTrees
 from vaiphy.target import Target
 from vaiphy.workers.spread import Workers, each
 
-#: Particles of the only pilot of a run whose time is up.
-HASTY = 128
-
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -70,14 +67,16 @@ def hurried(state: State) -> State:
     usable = tuple(r for r in state.replicates if r.arrived)
     if not usable:
         raise ValueError("no replicate has reached the posterior yet")
-    hasty = replace(state.settings, max_refits=0, max_restarts=0, pilot_particles=min(state.settings.pilot_particles, HASTY))
+    hasty = replace(
+        state.settings, max_refits=0, max_restarts=0, pilot_particles=min(state.settings.pilot_particles, state.settings.hasty)
+    )
     return begin_drawing(replace(state, settings=hasty), usable)
 
 
 def begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
     """Fit a proposal to what the replicates have found."""
-    proposal = learning.refitted(replicates, state.target, state.settings.fitting)
-    return replace(state, drawing=Drawing(proposal, *learning.found(replicates)))
+    proposal = learning.refitted(replicates, state.target, state.settings)
+    return replace(state, drawing=Drawing(proposal, *learning.found(replicates, state.settings)))
 
 
 def to_arrays(state: State) -> dict[str, NDArray]:
@@ -101,4 +100,6 @@ def _enough(drawing: Drawing, settings: Settings) -> bool:
     if drawings.evidence(drawing)[1] > settings.accuracy or drawings.effective_trees(drawing) < settings.min_effective:
         return False
     found = drawings.agreement(drawing)
-    return split_deviation(found) <= settings.max_deviation and split_error(found) <= settings.max_split_error
+    return (
+        split_deviation(found) <= settings.max_deviation and split_error(found, settings.reach.known) <= settings.max_split_error
+    )

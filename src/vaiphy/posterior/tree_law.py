@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from math import lgamma, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +25,57 @@ LEAST_SHAPE = 0.6
 
 
 @dataclass(frozen=True)
+class IslandFitting:
+    """When islands have laws of their own (`islands`).
+
+    So many at most; each is fitted to at least `least` effective draws, and must raise the log-density of trees left out by
+    `gain` on average; `alike`: the part of the probability that all islands share equally. Splits rarer than `known`, or as
+    nearly in all trees, say nothing; of the others `most_splits` are looked at, and a split counts as much as a difference
+    `split_size` of the logarithm of a taxon's length. Neighbouring trees are often akin: `block` in a row are left out together.
+    """
+
+    most: int = 6
+    least: float = 8.0
+    gain: float = 1.0
+    alike: float = 0.1
+    known: float = 0.02
+    most_splits: int = 64
+    split_size: float = 3.0
+    block: int = 8
+
+
+@dataclass(frozen=True)
+class RareFitting:
+    """When rare splits have laws of their own (`rare`).
+
+    So many at most, which have `share` of the probability, all alike. Trees of the split are weighed up to `emphasis`. Splits of
+    a share below `smallest`, or seen in fewer than `least` effective trees, say nothing; of the others, `most_splits` at most,
+    `most_tried` are tried, those that go with most others, each correlated by less than `alike` with those before, on
+    `most_trees` trees. `variance`: what trees of a split must add to the variance of weights, about, if the law of all trees is
+    the proposal.
+    """
+
+    most: int = 3
+    share: float = 0.25
+    emphasis: float = 0.25
+    smallest: float = 0.002
+    least: float = 3.0
+    most_splits: int = 600
+    most_tried: int = 24
+    alike: float = 0.7
+    most_trees: int = 768
+    variance: float = 2.0
+
+
+@dataclass(frozen=True)
 class Fitting:
     """How a proposal is fitted to weighted trees.
 
     `splits`: how far splits that were not seen are trusted. `pseudo`: draws' worth of a wide Gamma in each length's shape (in a
     context: of the clade's Gamma). `widening`: factor on the shapes (below one: wider than what was seen). `least_draws`: with
     fewer effective draws a clade or context has no Gamma of its own. `most_shape`: no Gamma is narrower. `guard`: see
-    `proposal.Proposal`. `most_islands`: so many laws at most; each is fitted to at least `least_island` effective draws, and an
-    island has a law of its own if that raises the log-density of trees left out by `island_gain` on average; `alike`: the part of
-    the probability that all islands share equally. `most_rare`: so many laws of rare splits (`rare`) at most, which share
-    `rare_share` of the probability equally. `parameters`: how their own distribution is fitted;
-    `response`: how lengths of draws follow each other.
+    `proposal.Proposal`. `islands`, `rare`: which trees have laws of their own. `parameters`: how their own distribution is
+    fitted; `response`: how lengths of draws follow each other.
     """
 
     splits: SplitSmoothing = field(default_factory=SplitSmoothing)
@@ -44,14 +84,14 @@ class Fitting:
     least_draws: float = 5.0
     most_shape: float = 300.0
     guard: float = 0.1
-    most_islands: int = 6
-    least_island: float = 8.0
-    island_gain: float = 1.0
-    alike: float = 0.1
-    most_rare: int = 3
-    rare_share: float = 0.25
+    islands: IslandFitting = field(default_factory=IslandFitting)
+    rare: RareFitting = field(default_factory=RareFitting)
     parameters: ParameterFitting = field(default_factory=ParameterFitting)
     response: ResponseFitting = field(default_factory=ResponseFitting)
+
+
+#: No islands and no rare splits: one law of all trees.
+ALONE: dict[str, Any] = {"islands": IslandFitting(most=1), "rare": RareFitting(most=0)}
 
 
 class TreeLaw(NamedTuple):
