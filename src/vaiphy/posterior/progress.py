@@ -10,8 +10,8 @@ from vaiphy.posterior.learning import Replicate
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.states import State
 
-#: Share of the whole that learning is reckoned to take.
-LEARNING = 0.5
+#: Share of the whole that learning is reckoned to take, and of learning that drawing its first trees does.
+LEARNING, DRAWN = 0.5, 0.04
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ def _learning(state: State) -> Info:
     cold = [r.bridge.beta for r in state.replicates if r.bridge is not None and not r.arrived]
     settling = [len(r.levels) for r in state.replicates if r.arrived and not r.ready]
     message = "searching for trees"
-    if cold:
+    if cold and max(cold) == 0.0:
+        message += f", the first {sum(len(r.bridge.particles) for r in state.replicates if r.bridge is not None)} are drawn"
+    elif cold:
         message += f", slowest replicate at {min(cold):.3f} of the way to the posterior"
     elif settling:
         message += f", {len(settling)} of {len(shares)} replicates settling, {max(settling)} sweeps so far"
@@ -78,4 +80,4 @@ def learned(replicate: Replicate, settings: Settings) -> float:
     """About what share of a replicate's work is done."""
     if replicate.ready or replicate.bridge is None:
         return float(replicate.ready)
-    return 0.7 * replicate.bridge.beta**0.25 + 0.3 * min(len(replicate.levels) / settings.most_settling, 0.9)
+    return DRAWN + (0.7 - DRAWN) * replicate.bridge.beta**0.25 + 0.3 * min(len(replicate.levels) / settings.most_settling, 0.9)
