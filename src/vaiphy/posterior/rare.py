@@ -23,7 +23,9 @@ def emphasised(target: Target, trees: Trees, weights: Floats, fitting: Fitting) 
     every += 1 - every % 2  # odd: halves stay halves
     some = np.arange(0, len(weights), every)
     groups = _rare(trees, weights, rare)
-    scored = [(_importance(target, trees.take(some), weights[some], group[some], fitting), k) for k, group in enumerate(groups)]
+    fewer, own = trees.take(some), weights[some]
+    plain = _left_out(target, fewer, own, np.ones(len(some), dtype=bool), None, fitting) if groups else np.zeros(0)
+    scored = [(_importance(target, fewer, own, group[some], plain, fitting), k) for k, group in enumerate(groups)]
     chosen = [k for score, k in sorted(scored, reverse=True) if score > np.log(rare.variance)]
     return [_weighed_up(weights, groups[k], rare.emphasis) for k in chosen[: rare.most]]
 
@@ -65,22 +67,30 @@ def _rare(trees: Trees, weights: Floats, fitting: RareFitting) -> list[Bools]:
     return [has[:, split] for split in chosen]
 
 
-def _importance(target: Target, trees: Trees, weights: Floats, group: Bools, fitting: Fitting) -> float:
-    """Log of the share of the group's trees times what weighing them up gains in the density of those left out."""
-    gain, total = 0.0, 0.0
+def _importance(target: Target, trees: Trees, weights: Floats, group: Bools, plain: Floats, fitting: Fitting) -> float:
+    """Log of the share of the group's trees times what weighing them up gains in the density of those left out (`plain`)."""
+    half = np.arange(len(weights)) % 2 == 0
+    if not all((group & kept & (weights > 0.0)).any() for kept in (half, ~half)):
+        return -np.inf
+    gain = _left_out(target, trees, weights, group, group, fitting) - plain
+    total = weights[group].sum()
+    return float(weights[group] @ gain[group] / total + np.log(total))
+
+
+def _left_out(
+    target: Target, trees: Trees, weights: Floats, which: Bools, group: Bools | None, fitting: Fitting
+) -> Floats:  # fmt: skip
+    """Log-densities of some trees (0 elsewhere), each under the law fitted to the half that it is not in, a group weighed up."""
+    out = np.zeros(len(weights))
     # Particles keep their places from sweep to sweep, and sets of them have even sizes: none is in both halves.
     half = np.arange(len(weights)) % 2 == 0
     for kept in (half, ~half):
-        own = group & ~kept
-        if not (group & kept & (weights > 0.0)).any() or not own.any():
-            return -np.inf
         fitted = np.where(kept, weights, 0.0) / weights[kept].sum()
-        plain, other = (
-            _log_density(target, trees, w, own, fitting) for w in (fitted, _weighed_up(fitted, group, fitting.rare.emphasis))
-        )
-        gain += float(weights[own] @ (other - plain))
-        total += float(weights[own].sum())
-    return gain / total + float(np.log(total))
+        if group is not None:
+            fitted = _weighed_up(fitted, group, fitting.rare.emphasis)
+        own = which & ~kept
+        out[own] = _log_density(target, trees, fitted, own, fitting)
+    return out
 
 
 def _log_density(target: Target, trees: Trees, weights: Floats, which: Bools, fitting: Fitting) -> Floats:
