@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from vaiphy.kernels.compile import inlined
-from vaiphy.kernels.logsum import TINIEST, quick_log, weighted_log_sum
+from vaiphy.kernels.logsum import TINIEST, log_product, quick_log, weighted_log_sum
 
 
 @inlined
 def logs_of(values, out):
     for i in range(values.shape[0]):
         out[i] = quick_log(values[i])
+
+
+@inlined
+def product_into(values, begin, end, least, out):
+    out[0] = log_product(values, begin, end, least)
 
 
 def quick(values):
@@ -52,6 +57,16 @@ def test_weighted_sum(width):
     assert weighted_log_sum(values, counts, 40, width) == pytest.approx(expected, rel=1e-14)
     # The plain Python of the sum around the compiled logarithm.
     assert weighted_log_sum.py_func(values, counts, 40, width) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 0), (0, 1), (3, 515), (1, 2000)])
+def test_log_of_a_product(begin, end):
+    rng = np.random.default_rng(begin + end)
+    values, out = np.ldexp(rng.uniform(1.0, 2.0, 2000), rng.integers(-990, 1000, 2000)), np.empty(1)
+    values[1::7] = 0.0
+    product_into(values, begin, end, 1e-300, out)
+    expected = np.log(np.maximum(values[begin:end], 1e-300)).sum()
+    assert out[0] == pytest.approx(expected, rel=1e-14, abs=1e-12)
 
 
 @pytest.mark.parametrize(("odd", "expected"), [(0.0, -inf), (inf, inf), (5e-324, np.log(5e-324)), (1e-310, np.log(1e-310))])

@@ -15,8 +15,8 @@ from math import lgamma, log
 import numpy as np
 
 from vaiphy.kernels.compile import inlined
-from vaiphy.kernels.layout import COUNT_AT, PATTERNS, STATES, TABLE_AT, TERM_AT
-from vaiphy.kernels.logsum import quick_log
+from vaiphy.kernels.layout import COUNT_AT, COUNTED, PATTERNS, REPEATED, STATES, TABLE_AT, TERM_AT
+from vaiphy.kernels.logsum import log_product, quick_log
 
 #: Branch lengths outside this range are not proposed: what the prior and the Gammas of proposals have there is below 1e-5.
 MIN_LENGTH, MAX_LENGTH = 1e-11, 1e5
@@ -29,12 +29,15 @@ NEAR = 0.3
 
 
 @inlined
-def log_values(values, counts, begin, width):
-    """sum of counts * log(values); patterns that have become impossible by rounding count as 1e-300."""
-    total = 0.0
-    weight = counts[begin : begin + width]
-    for p in range(width):
-        total += weight[p] * quick_log(max(values[p], TINIEST))
+def log_values(values, data, k):
+    """sum of counts * log(values) over the patterns of part k; such as have become impossible by rounding count as 1e-300.
+
+    Most patterns occur once: they need no logarithm of their own.
+    """
+    total = log_product(values, 0, data.layout[COUNTED, k], TINIEST)
+    more, weight = data.layout[REPEATED, k], data.counts[data.layout[COUNT_AT, k] :]
+    for p in range(more):
+        total += (weight[p] - 1.0) * quick_log(max(values[p], TINIEST))
     return total
 
 
@@ -101,7 +104,7 @@ def score(data, table, exponents, length, work):
         n_terms = data.layout[TERM_AT, k + 1] - term
         value = work[0, :n_patterns]
         values_at(table[at : at + (n_terms + 1) * n_patterns], n_patterns, exponents[term : term + n_terms], length, value)
-        total += log_values(value, data.counts, data.layout[COUNT_AT, k], n_patterns)
+        total += log_values(value, data, k)
         if data.ascertained[k] > 0.0:
             constant = 0.0
             for p in range(n_patterns - data.layout[STATES, k], n_patterns):

@@ -29,7 +29,7 @@ class Data(NamedTuple):
     constant ones, with count 0), else 0. Few arrays, since each makes every call longer and slower to compile.
     """
 
-    layout: Any  # (10, n_parts + 1) int64
+    layout: Any  # (12, n_parts + 1) int64: see `layout`
     tips: Any  # (n_taxa, row of tips) float64
     counts: Any  # (patterns of all parts,) float64
     ascertained: Any  # (n_parts,) float64

@@ -23,7 +23,6 @@ from vaiphy.kernels.clades import length_gamma, length_term, log_split, split_te
 from vaiphy.kernels.compile import inlined
 from vaiphy.kernels.constraints import INSIDE, is_constrained, limits, mark_place, united
 from vaiphy.kernels.families import carry, carry_two, fill_table
-from vaiphy.kernels.layout import COUNT_AT, PATTERNS
 from vaiphy.kernels.partials import MOST_PENDING, pending_of, rescale, root_values, row_of, scale_of
 from vaiphy.kernels.rooted import NONE
 from vaiphy.kernels.workspace import blend, drawn_index, renew_upwards, replace_child, sister
@@ -137,7 +136,7 @@ def hung_value(middle, family, point, data, stalk, values):
     total = 0.0
     for k in range(data.ascertained.shape[0]):
         root_values(family, point, data, stalk, False, middle, False, values, k)
-        total += log_values(values, data.counts, data.layout[COUNT_AT, k], data.layout[PATTERNS, k])
+        total += log_values(values, data, k)
     return total
 
 

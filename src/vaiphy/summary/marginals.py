@@ -28,5 +28,5 @@ def sample_marginals(sample: TreeSample, index: int, target: Target) -> NDArray[
         own = rows[0, :, layout[TIP_AT, k] : layout[TIP_AT, k + 1]].reshape(n - 2, n_states, width)
         if part.patterns is None:
             raise ValueError("patterns were merged: the target must be made with fold=False")
-        out[:, :n_states, part.patterns] = own[:, :, : len(part.counts)]
+        out[:, :n_states, part.patterns[part.order]] = own[:, :, : len(part.counts)]
     return out

@@ -1,6 +1,7 @@
 """Sites that share a model."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +24,21 @@ class Part:
     model: Model
     patterns: NDArray[np.int64] | None = None
 
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Patterns by how often they occur, those of count 1 after all that occur more often (or a part of once)."""
+        key = np.where(self.counts == 1.0, 1, np.where(self.counts == 0.0, 0, 2))
+        return np.argsort(-key, kind="stable")
+
     @property
     def observed(self) -> tuple[Floats, Floats]:
-        """Tips and counts; where only variable sites were scored, the constant patterns follow with count 0."""
+        """Tips and counts in that order; where only variable sites were scored, the constant patterns follow with count 0."""
+        tips, counts = self.tips[:, :, self.order], self.counts[self.order]
         if not self.model.ascertained:
-            return self.tips, self.counts
+            return tips, counts
         n, s, _ = self.tips.shape
         constant = np.broadcast_to(np.eye(s), (n, s, s))
-        return np.concatenate([self.tips, constant], axis=2), np.concatenate([self.counts, np.zeros(s)])
+        return np.concatenate([tips, constant], axis=2), np.concatenate([counts, np.zeros(s)])
 
     @property
     def unobserved(self) -> tuple[Floats, Floats]:

@@ -16,6 +16,7 @@ from scipy.special import gammaln, log_softmax
 
 from vaiphy.kernels import families
 from vaiphy.kernels.constraints import Rules
+from vaiphy.kernels.layout import COUNTED, REPEATED
 from vaiphy.models.arrays import EqualInput, decomposition
 from vaiphy.models.priors import LengthPrior
 from vaiphy.target.parts import Part
@@ -176,7 +177,11 @@ class Target:
             states, categories, patterns, categories * states * patterns, states * patterns, patterns, states, categories, terms,
             (terms + 1) * patterns,
         ]  # fmt: skip
-        layout = np.array([np.append(row, 0) if i < 3 else _starts(row) for i, row in enumerate(rows)])
+        layout = np.zeros((12, len(self.parts) + 1), dtype=np.int64)
+        layout[:3, :-1] = rows[:3]
+        layout[3:10] = [_starts(row) for row in rows[3:]]
+        layout[REPEATED, :-1] = [int(((count != 1.0) & (count != 0.0)).sum()) for count in counts]
+        layout[COUNTED, :-1] = [int((count != 0.0).sum()) for count in counts]
         flat = np.ascontiguousarray(np.concatenate([tip.reshape(self.n_taxa, -1) for tip in tips], axis=1))
         return families.Data(layout, flat, np.concatenate(counts), ascertained)
 
