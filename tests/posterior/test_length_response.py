@@ -48,12 +48,12 @@ def test_draws_are_nearer_to_trees_whose_lengths_are_coupled(model):
     proposal = fit(target, *(column[seen] for column in trees), z[seen], np.full(1200, 1 / 1200), replace(one_law(), guard=0.1))
     out = [column[left] for column in trees]
     log_laws = proposal.log_laws(*out)
-    plain = proposal.log_guarded(*out, z[left], log_laws)[1]
+    plain = proposal.log_guarded(*out, z[left])[1]
     gain = (plain - log_laws[:, 0]).mean()
     assert gain > (1.0 if model == "JC" else 2.0)
     if model == "HKY":
         assert proposal.scaling.slopes[0] == pytest.approx(1.0, abs=0.1)
-        assert gain > (replace(proposal, scaling=None).log_guarded(*out, z[left], log_laws)[1] - log_laws[:, 0]).mean() + 0.5
+        assert gain > (replace(proposal, scaling=None).log_guarded(*out, z[left])[1] - log_laws[:, 0]).mean() + 0.5
 
 
 @pytest.mark.parametrize("model", ["JC", "HKY"])
@@ -64,13 +64,12 @@ def test_draws_that_respond_have_the_density_they_are_given(model):
     proposal = fit(target, *trees, z, np.full(600, 1 / 600), fitting)
     drawn = proposal.guarded_sample(40_000, [4])
     some = drawn.children, drawn.lengths, drawn.tops
-    log_laws = proposal.log_laws(*some)
-    guarded, plain = proposal.log_guarded(*some, drawn.z, log_laws)
+    guarded, plain, log_laws = proposal.log_guarded(*some, drawn.z)
     back = np.exp(plain - guarded)
     assert abs(back.mean() - 1.0) <= 4.0 * back.std() / np.sqrt(len(back))
     # From draws of the tables themselves, whose density is known.
     own = proposal.sample(40_000, [5])
-    ratio = np.exp(proposal.log_guarded(*own, proposal.log_laws(*own[:3]))[1] - proposal.log_laws(*own[:3])[:, 0])
+    ratio = np.exp(proposal.log_guarded(*own)[1] - proposal.log_laws(*own[:3])[:, 0])
     assert ratio.std() > 0.2
     assert abs(ratio.mean() - 1.0) <= 4.0 * ratio.std() / np.sqrt(len(ratio))
 
@@ -97,6 +96,6 @@ def test_a_heavy_tail_on_a_small_island_shows():
     )  # fmt: skip
     heavy = np.where(small, 1.2 * rng.exponential(size=6000) - 2.5, rng.standard_normal(6000))
     assert bridge.pareto_k(heavy) < 0.7
-    assert bridge._tail_by_split(heavy, particles, clade_keys(N)) > 0.75  # after a standard error for chance: 1.0 before
+    assert bridge._tail_by_split(heavy, particles, clade_keys(N)) > 0.55  # after two standard errors for chance: 1.0 before
     light = np.where(small, 0.1, 0.2) * rng.standard_normal(6000)
     assert bridge._tail_by_split(light, particles, clade_keys(N)) < 0.5

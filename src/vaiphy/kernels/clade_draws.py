@@ -5,7 +5,6 @@ parent's branch and that of its sister (the one that is drawn first) turned out.
 changes in many places with a single length: so it is what particles are drawn from, not what they are moved under.
 """
 
-from math import lgamma
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -191,66 +190,6 @@ def one_length(draws, place, gamma, guard, outer, scale, above, sister, rng):
     if u < guard[0]:
         return draw_gamma(rng, guard[at], guard[at + 1]), 1
     return draw_gamma(rng, shape, rate), 0
-
-
-@kernel
-def log_guards(law, draws, keys, guard, scales, children, lengths, tops, out, plain):
-    """Log of the density that a tree's lengths are drawn from, over that of `clades`: out[i] with the guard, plain[i] without."""
-    n = children.shape[1] + 2
-    order = np.empty(n - 2, dtype=np.int64)
-    clade = np.empty(2 * n - 2, dtype=np.uint64)
-    turned_out = np.empty(2 * n - 2)
-    constants = np.array([gamma_constant(guard[1], guard[2]), gamma_constant(guard[3], guard[4])])
-    for i in range(children.shape[0]):
-        out[i] = 0.0
-        plain[i] = 0.0
-        if guard[0] == 0.0:
-            continue
-        fill_postorder(children[i], tops[i], order)
-        name_clades(children[i], order, keys, clade)
-        top = tops[i]
-        place = length_place(law, clade[top], NONE)
-        gamma = gamma_at(law, place, True)
-        turned_out[top] = relative(lengths[i, top], gamma, scales[i])
-        whole, narrow = log_ratios(draws, place, gamma, guard, constants, True, scales[i], 0.0, 0.0, lengths[i, top])
-        out[i] += whole
-        plain[i] += narrow
-        for j in range(n - 3, -1, -1):
-            v = order[j]
-            one = drawn_first(children[i, v - n, 0], children[i, v - n, 1], clade, n)
-            sister = 0.0
-            for k in range(2):
-                child = one if k == 0 else children[i, v - n, 0] + children[i, v - n, 1] - one
-                length, outer = lengths[i, child], child < n
-                place = length_place(law, clade[child], clade[v])
-                gamma = gamma_at(law, place, outer)
-                whole, narrow = log_ratios(draws, place, gamma, guard, constants, outer, scales[i], turned_out[v], sister, length)
-                out[i] += whole
-                plain[i] += narrow
-                sister = relative(length, gamma, scales[i])
-                turned_out[child] = sister
-
-
-@inlined
-def gamma_constant(shape, rate):
-    """Log of the constant factor of a Gamma density."""
-    return shape * np.log(rate) - lgamma(shape)
-
-
-@inlined
-def log_ratios(draws, place, gamma, guard, constants, outer, scale, above, sister, length):
-    """Logs of the densities that `one_length` has, with the guard and without, over the Gamma's of `clades`."""
-    log_length = np.log(length)
-    base = gamma[2] + (gamma[0] - 1.0) * log_length - gamma[1] * length
-    shape, rate, constant = responding(draws, place, gamma, scale, above, sister)
-    at = 1 if outer else 3
-    log_rate = np.log(rate)
-    narrow = shape * log_rate - constant + (shape - 1.0) * log_length - rate * length
-    exponential = log_rate - np.log(shape) - rate / shape * length
-    prior = constants[at // 2] + (guard[at] - 1.0) * log_length - guard[at + 1] * length
-    top = max(narrow, max(exponential, prior))
-    total = (1.0 - guard[0]) * np.exp(narrow - top) + 0.5 * guard[0] * (np.exp(exponential - top) + np.exp(prior - top))
-    return top + np.log(total) - base, narrow - base
 
 
 @kernel

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from vaiphy.kernels import rooted, sweep
 from vaiphy.posterior.ladder import REACH, Ladder, Reach, furthest, next_beta
+from vaiphy.posterior.ordering import by_splits
 from vaiphy.posterior.parameters import Walk, walk_of, walked
-from vaiphy.posterior.particles import Moves, Particles, evaluated, log_posterior, moved
+from vaiphy.posterior.particles import Moves, Particles, evaluated_draws, log_posterior, moved
 from vaiphy.posterior.proposal import Proposal
 from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, pareto_k, pareto_k_and_error, systematic
 from vaiphy.workers.spread import Workers
@@ -117,11 +118,8 @@ def initialise(
     """`oversampling` draws from the proposal for each of n particles."""
     drawn = n * oversampling
     draws = proposal.guarded_sample(drawn, [*seed, 0], threads)
-    particles = evaluated(proposal, *draws[:4], threads)
+    particles, guarded, unguarded = evaluated_draws(proposal, draws, threads)
     log_density = proposal.log_path(particles.log_laws, 0.0)
-    parameters = proposal.parameters.log_density(particles.z)
-    guarded, unguarded = proposal.log_guarded(*draws[:4], particles.log_laws - parameters[:, None], threads)
-    guarded, unguarded = guarded + parameters, unguarded + parameters
     posterior = log_posterior(proposal, particles)
     posterior[proposal.is_forbidden(draws.children, draws.tops)] = -np.inf
     first, plain = posterior - guarded, (posterior - unguarded)[draws.n_wide == 0]
@@ -206,7 +204,9 @@ def step(
     if resampled:
         total = log_sum_exp(log_weights)
         uniform = np.random.default_rng([*state.seed, 1, k]).random()
-        chosen = systematic(np.exp(log_weights - total), n, uniform)
+        weights = np.exp(log_weights - total)
+        order = by_splits(particles, weights)
+        chosen = order[systematic(weights[order], n, uniform)]
         particles, ancestors = particles.take(chosen), ancestors[chosen]
         log_evidence += total - float(np.log(drawn))
         log_weights = np.zeros(n)

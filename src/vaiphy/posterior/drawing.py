@@ -46,7 +46,7 @@ class Drawing:
     """The final sample on its way.
 
     `learned`: particles that learning ended with, and their weights. `pilots`: temperatures that each pilot needed, the proposal
-    being refitted between them.
+    being refitted between them. `spent`: what learning and pilots cost, in rounds of moves of a particle.
 
     `first`, `stride`: of all bridges, these are number first, first + stride, ... (others may be drawn elsewhere). `restarts`:
     how often bridges were given up, for a proposal that is fitted to them.
@@ -56,6 +56,7 @@ class Drawing:
     learned: Particles
     learned_weights: Floats
     pilots: tuple[int, ...] = ()
+    spent: float = 0.0
     ladder: Ladder | None = None
     n_particles: int = 0
     oversampling: int = 0
@@ -75,8 +76,7 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     """One step: particles drawn, one temperature further, one sweep more, or a bridge put away."""
     now, pilot = drawing.bridge, drawing.ladder is None
     if now is None:
-        tried = min(settings.pilot_particles * 2 ** max(len(drawing.pilots) - 1, 0), settings.most_pilot_particles)
-        n = tried if pilot else drawing.n_particles
+        n = _pilot_size(len(drawing.pilots) - 2 * drawing.restarts, settings) if pilot else drawing.n_particles
         index = len(drawing.pilots) if pilot else drawing.first + drawing.stride * len(drawing.drawn)
         key = (seed, 2 if pilot else 3, index, drawing.restarts)
         draws = settings.oversampling if pilot else drawing.oversampling
@@ -111,7 +111,8 @@ def _is_surprised(drawing: Drawing, settings: Settings) -> bool:
     if settings.bridges or drawing.restarts >= settings.max_restarts or len(drawing.drawn) < settings.least_compared:
         return False
     variances = [one.variance for one in drawing.drawn]
-    return max(variances) > settings.surprise * float(np.median(variances))
+    lucky = max(float(one.shares.max()) for one in drawing.drawn)
+    return lucky > settings.lucky and max(variances) > settings.surprise * float(np.median(variances))
 
 
 def _restarted(drawing: Drawing, settings: Settings) -> Drawing:
@@ -139,44 +140,56 @@ def _fitted(drawing: Drawing, particles: Particles, weights: Floats, settings: S
     return fit(target, particles.children, particles.lengths, particles.tops, particles.z, weights, settings.fitting)
 
 
+def _pilot_size(index: int, settings: Settings) -> int:
+    """Particles of a pilot: twice as many from the third one on, and so on."""
+    return min(settings.pilot_particles * 2 ** max(index - 1, 0), settings.most_pilot_particles)
+
+
 def _pilot_sweeps(drawing: Drawing, pilot: Bridge, settings: Settings) -> int:
     """Sweeps give a refitted proposal more trees, and such as it did not know; none where it stays as it is."""
     return settings.pilot_sweeps if _is_refitted(drawing, pilot, settings) else 0
 
 
 def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], settings: Settings) -> Drawing:
-    """What follows from a pilot: a proposal fitted to its particles, to be tried with twice as many, or the reported bridges."""
+    """What follows from a pilot: a proposal fitted to its particles, to be tried with more of them, or the reported bridges."""
     pilots = (*drawing.pilots, len(pilot.stages))
+    spent = drawing.spent + _cost(pilot.size, settings.oversampling, len(pilot.stages), len(swept) - 1, settings)
     if _is_refitted(drawing, pilot, settings):
         weights = np.tile(normalised(pilot.log_weights) / len(swept), len(swept))
         # What learning has found stays, so that no island of trees is lost for being rare among the pilot's particles.
         particles, kept = joined((*swept, drawing.learned)), settings.kept_share
         weights = np.concatenate([(1.0 - kept) * weights, kept * drawing.learned_weights])
-        return replace(drawing, proposal=_fitted(drawing, particles, weights, settings), pilots=pilots, bridge=None, swept=())
+        proposal = _fitted(drawing, particles, weights, settings)
+        return replace(drawing, proposal=proposal, pilots=pilots, spent=spent, bridge=None, swept=())
+    wanted = 8 * np.ceil(_particles_wanted(drawing, pilot, settings) / settings.replicates / 8)
     return replace(
-        drawing, ladder=pilot.found, n_particles=_n_particles(pilot, swept, settings),
-        oversampling=_oversampling(pilot, settings), pilots=pilots, bridge=None, swept=(),
+        drawing, ladder=pilot.found, n_particles=int(np.clip(wanted, settings.min_particles, settings.max_particles)),
+        oversampling=_oversampling(pilot, settings), pilots=pilots, spent=spent, bridge=None, swept=(),
     )  # fmt: skip
 
 
 def _is_refitted(drawing: Drawing, pilot: Bridge, settings: Settings) -> bool:
-    return _worth_refitting((*drawing.pilots, len(pilot.stages)), pilot.worth, settings)
+    """Whether to fit the proposal to the pilot's particles and to try it: as long as the rest would cost more than the next pilot."""
+    tried, stages = len(drawing.pilots), len(pilot.stages)
+    if tried < settings.least_refits or tried >= settings.max_refits:
+        return tried < settings.max_refits
+    each = _cost(1.0, _oversampling(pilot, settings), stages, round(settings.sweep_share * stages), settings)
+    next_pilot = _cost(_pilot_size(tried + 1, settings), settings.oversampling, stages, settings.pilot_sweeps, settings)
+    return each * _needed(pilot, settings.max_split_error, settings) > settings.refit_worth * next_pilot
 
 
-def _worth_refitting(pilots: tuple[int, ...], worth: float, settings: Settings) -> bool:
-    """Whether to fit the proposal to the pilot's particles: once at least; further while few of its draws count for much, or its
-    ladder is long and was made shorter.
-    """
-    if len(pilots) > settings.max_refits:
-        return False
-    if len(pilots) < 2:
-        return True
-    if pilots[-1] == 1:
-        # Draws that reach the posterior at once are many: once more, or what it was fitted to decides what they can find.
-        return pilots[-2] > 1
-    if worth < settings.poor_worth:
-        return True
-    return settings.short < pilots[-1] < settings.shorter * pilots[-2]
+def _cost(particles: float, draws: float, stages: int, sweeps: int, settings: Settings) -> float:
+    """About what bridges cost, in rounds of moves of a particle; draws that reach the posterior at once are not moved."""
+    return particles * (draws * settings.draw_cost + (stages if stages > 1 else 0) + sweeps)
+
+
+def cost_drawn(drawing: Drawing, settings: Settings) -> float:
+    """About what the reported bridges have cost so far."""
+    if drawing.ladder is None:
+        return 0.0
+    stages = len(drawing.ladder.betas)
+    one = _cost(drawing.n_particles, drawing.oversampling, stages, n_sweeps(drawing, settings), settings)
+    return len(drawing.drawn) * one
 
 
 def n_sweeps(drawing: Drawing, settings: Settings) -> int:
@@ -184,17 +197,21 @@ def n_sweeps(drawing: Drawing, settings: Settings) -> int:
     return round(settings.sweep_share * len(drawing.ladder.betas)) if drawing.ladder else 0
 
 
-def _n_particles(pilot: Bridge, swept: tuple[Particles, ...], settings: Settings) -> int:
-    """As many particles as make what is asked for likely to be reached with one bridge for each replicate."""
-    for_evidence = pilot.variance * pilot.size / (settings.accuracy**2 * settings.replicates)
-    seen = supports([frequencies(swept, pilot.log_weights)], np.zeros(1))
-    trees = max(settings.min_effective, wanted_trees(seen, settings.max_split_error, settings.reach.known))
+def _particles_wanted(drawing: Drawing, pilot: Bridge, settings: Settings) -> float:
+    """Particles of all bridges together: what is asked for likely reached, and better than that where it costs little."""
+    stages = len(pilot.stages)
+    each = _cost(1.0, _oversampling(pilot, settings), stages, round(settings.sweep_share * stages), settings)
+    least, most = (_needed(pilot, error, settings) for error in (settings.max_split_error, settings.fine_split_error))
+    return max(least, min(most, settings.balance * drawing.spent / each))
+
+
+def _needed(pilot: Bridge, error: float, settings: Settings) -> float:
+    """Particles, of all bridges together, by which frequencies of splits have this standard error, and log Z has its own."""
+    for_evidence = pilot.variance * pilot.size / settings.accuracy**2
+    seen = supports([frequencies((pilot.particles,), pilot.log_weights)], np.zeros(1))
+    trees = max(settings.min_effective, wanted_trees(seen, error, settings.reach.known))
     # Particles of one ancestor have been moved at every temperature since: they are worth more than their ancestors say.
-    for_trees = trees / max(pilot.worth, settings.least_worth) / settings.replicates
-    if len(pilot.stages) == 1:  # particles cost no more than their draws
-        for_trees *= settings.more_trees
-    wanted = 8 * np.ceil(max(for_evidence, for_trees) / 8)
-    return int(np.clip(wanted, settings.min_particles, settings.max_particles))
+    return float(max(for_evidence, trees / max(pilot.worth, settings.least_worth)))
 
 
 def _oversampling(pilot: Bridge, settings: Settings) -> int:

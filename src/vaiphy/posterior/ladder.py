@@ -40,8 +40,8 @@ class Reach:
     few: int = 100
     nothing: float = 0.001
     known: float = 0.05
-    finite: float = 0.4
-    chance: float = 1.0
+    finite: float = 0.5
+    chance: float = 2.0
     bolder: float = 0.06
 
 

@@ -84,6 +84,12 @@ def is_settled(levels: Floats, most: int, window: int, rise: float) -> bool:
     return bool(later - earlier < rise * levels[-1, 1])
 
 
+def cost(replicate: Replicate) -> float:
+    """About what it has cost, in rounds of moves of a particle."""
+    stages = 0 if replicate.bridge is None else len(replicate.bridge.stages)
+    return float((stages + len(replicate.levels)) * (0 if replicate.bridge is None else replicate.bridge.size))
+
+
 def refitted(replicates: tuple[Replicate, ...], target: Target, settings: Settings) -> Proposal:
     """The proposal fitted to what the replicates found."""
     particles, weights = found(replicates, settings)

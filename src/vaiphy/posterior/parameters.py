@@ -144,13 +144,12 @@ def proposed(walk: Walk, z: Floats, kind: str, rng: np.random.Generator) -> tupl
     return new, 0.5 * (new_size - old_size)
 
 
-def log_likelihoods(proposal: Proposal, particles: "Particles", z: Floats, threads: Workers) -> Floats:
-    """Log-likelihoods of the particles' trees at parameters z."""
-    family, p = proposal.target.family(z), particles
+def log_likelihoods(proposal: Proposal, particles: "Particles", z: Floats, threads: Workers, size: int = PIECE) -> Floats:
+    """Log-likelihoods of the particles' trees at parameters z, `size` of them in one piece of work."""
+    p, target = particles, proposal.target
+    family = target.family(z if target.n_parameters else z[:1])
     every = np.arange(len(p))
-    pieces = [
-        (*at_points(family, every[part]), p.children[part], p.lengths[part], p.tops[part]) for part in chunks(len(p), PIECE)
-    ]
+    pieces = [(*at_points(family, every[part]), p.children[part], p.lengths[part], p.tops[part]) for part in chunks(len(p), size)]
     return np.concatenate(spread(weigh_piece, (proposal.target.shared,), pieces, threads))
 
 

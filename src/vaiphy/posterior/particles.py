@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from vaiphy.kernels import sweep
 from vaiphy.kernels.families import Data
+from vaiphy.kernels.mixtures import Mixture
 from vaiphy.parallel import chunks
-from vaiphy.posterior.parameters import Walk, at_points, walked
-from vaiphy.posterior.proposal import Proposal, density_piece
+from vaiphy.posterior.mixing import densities
+from vaiphy.posterior.parameters import Walk, at_points, log_likelihoods, walked
+from vaiphy.posterior.proposal import GuardedDraws, Proposal
 from vaiphy.posterior.tree_law import TreeLaw
 from vaiphy.workers.spread import Workers, spread
 
@@ -75,9 +77,21 @@ def moved_on(
 
 def evaluated(proposal: Proposal, children: Ints, lengths: Floats, tops: Ints, z: Floats, threads: Workers = 1) -> Particles:
     """Trees as particles: with their log-likelihoods and log-densities."""
-    unknown = Particles(children, lengths, tops, z, np.zeros(len(tops)), np.zeros((len(tops), len(proposal.laws))))
-    still = Moves(regrafts=0, tours=0, stretch=0.0)
-    return _moved(proposal, unknown, np.zeros(len(tops), dtype=np.int64), 0.0, still, (0,), DRAWS, threads)[0]
+    return _evaluated(proposal, (children, lengths, tops, z), proposal.log_laws(children, lengths, tops, threads), threads)
+
+
+def evaluated_draws(proposal: Proposal, draws: GuardedDraws, threads: Workers = 1) -> tuple[Particles, Floats, Floats]:
+    """Guarded draws as particles; the log-densities that they are drawn from, and those of draws without a wide length."""
+    trees = (draws.children, draws.lengths, draws.tops, draws.z)
+    guarded, plain, log_laws = proposal.log_guarded(*trees, threads)
+    parameters = proposal.parameters.log_density(draws.z)
+    return _evaluated(proposal, trees, log_laws, threads), guarded + parameters, plain + parameters
+
+
+def _evaluated(proposal: Proposal, trees: tuple[Ints, Floats, Ints, Floats], log_laws: Floats, threads: Workers) -> Particles:
+    z = trees[3]
+    particles = Particles(*trees, np.zeros(len(z)), log_laws + proposal.parameters.log_density(z)[:, None])
+    return replace(particles, log_likelihood=log_likelihoods(proposal, particles, z, threads, DRAWS))
 
 
 def moved(
@@ -85,17 +99,10 @@ def moved(
 ) -> tuple[Particles, tuple[float, ...]]:
     """Particles after their moves, each under a law that it is drawn for, and the share accepted of each kind."""
     laws = proposal.choose_laws(particles.log_laws, beta, np.random.default_rng([*seed, 4]))
-    return _moved(proposal, particles, laws, beta, moves, seed, PIECE, threads)
-
-
-def _moved(
-    proposal: Proposal, particles: Particles, laws: Ints, beta: float, moves: Moves, seed: tuple[int, ...], size: int,
-    threads: Workers,
-) -> tuple[Particles, tuple[float, ...]]:  # fmt: skip
     target, p = proposal.target, particles
     family = target.family(p.z if target.n_parameters else p.z[:1])
     own = [np.flatnonzero(laws == law) for law in range(len(proposal.laws))]
-    parts = [(law, which[part]) for law, which in enumerate(own) for part in chunks(len(which), size)]
+    parts = [(law, which[part]) for law, which in enumerate(own) for part in chunks(len(which), PIECE)]
     numbers = (beta, moves.regrafts, moves.tours, moves.stretch)
     pieces = [
         (law, *at_points(family, part), *numbers, p.children[part], p.lengths[part], p.tops[part], (*seed, 1, i))
@@ -112,7 +119,7 @@ def _moved(
 
 
 def move_piece(
-    data: Data, prior: Floats, laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], law: int, family: Any, points: Ints,
+    data: Data, prior: Floats, laws: tuple[TreeLaw, ...], mixture: Mixture, keys: NDArray[np.uint64], law: int, family: Any, points: Ints,
     beta: float, regrafts: int, tours: int, stretch: float, children: Ints, lengths: Floats, tops: Ints, seed: tuple[int, ...],
 ) -> tuple[NDArray, ...]:  # fmt: skip
     """A few trees after their moves, their log-likelihoods and log-densities under each law, and counts of moves."""
@@ -123,5 +130,7 @@ def move_piece(
         family, points, data, laws[law].clades, keys, beta, prior, regrafts, tours, stretch, children, lengths, tops, rng,
         likelihood, density, counts,
     )  # fmt: skip
-    densities = density_piece(laws, keys, children, lengths, tops) if len(laws) > 1 else density[:, None]
-    return children, lengths, tops, likelihood, densities, counts
+    if len(laws) == 1:
+        return children, lengths, tops, likelihood, density[:, None], counts
+    log_laws = densities(mixture, keys, np.zeros(7), np.ones(len(tops)), children, lengths, tops)[0]
+    return children, lengths, tops, likelihood, log_laws, counts

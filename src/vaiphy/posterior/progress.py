@@ -50,7 +50,13 @@ def describe(state: State) -> Info:
         wanted = max(wanted, len(drawing.drawn) * settings.min_effective / trees)
         if len(drawing.drawn) > 1:
             found = drawings.agreement(drawing)
-            wanted = max(wanted, len(drawing.drawn) * (split_error(found, settings.reach.known) / settings.max_split_error) ** 2)
+            wrong = split_error(found, settings.reach.known)
+            wanted = max(wanted, len(drawing.drawn) * (wrong / settings.max_split_error) ** 2)
+            if wrong > settings.fine_split_error:
+                share = drawings.cost_drawn(drawing, settings) / (settings.balance * drawing.spent)
+                wanted = max(
+                    wanted, min(len(drawing.drawn) / share, len(drawing.drawn) * (wrong / settings.fine_split_error) ** 2)
+                )
             if split_deviation(found) > settings.max_deviation:
                 wanted = max(wanted, len(drawing.drawn) + 1.0)
         wanted = min(wanted, settings.max_bridges)

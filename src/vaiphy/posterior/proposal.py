@@ -13,10 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vaiphy.kernels import clade_draws, clades, rooted
+from vaiphy.kernels.mixtures import Mixture
 from vaiphy.parallel import chunks
 from vaiphy.posterior import parameter_law
 from vaiphy.posterior.islands import islands
 from vaiphy.posterior.length_response import no_response
+from vaiphy.posterior.mixing import densities, mixture_of
 from vaiphy.posterior.parameter_law import LengthScaling, ParameterLaw, length_scaling
 from vaiphy.posterior.rare import emphasised
 from vaiphy.posterior.tree_law import LEAST_SHAPE, Fitting, TreeLaw, Trees, clade_keys, fit_law, log_constant, log_trees, n_words
@@ -54,7 +56,7 @@ class Proposal:
     @cached_property
     def shared(self) -> Shared:
         """What drawing, moving and evaluating trees need of this, for workers."""
-        return Shared((self.laws, self.keys))
+        return Shared((self.laws, mixture_of(self.laws), self.keys))
 
     @property
     def keys(self) -> NDArray[np.uint64]:
@@ -96,15 +98,25 @@ class Proposal:
         return GuardedDraws(children, lengths, tops, z, wide, laws)
 
     def log_guarded(
-        self, children: Ints, lengths: Floats, tops: Ints, z: Floats, log_laws: Floats, threads: Workers = 1
-    ) -> tuple[Floats, Floats]:
-        """Log-densities of guarded draws, and of those in which no length is drawn more widely, from those under each law."""
-        if self.guard == 0.0:
-            return (self.log_path(log_laws, 0.0),) * 2
-        parts, scales = chunks(len(children), PIECE), self._scales(z)
-        pieces = [(self._wide, scales[part], children[part], lengths[part], tops[part]) for part in parts]
-        guarded, plain = (np.concatenate(column) for column in zip(*spread(guard_piece, (self.shared,), pieces, threads)))
-        return self.log_path(log_laws + guarded, 0.0), self.log_path(log_laws + plain, 0.0)
+        self, children: Ints, lengths: Floats, tops: Ints, z: Floats, threads: Workers = 1
+    ) -> tuple[Floats, Floats, Floats]:
+        """Log-densities of guarded draws, of those in which no length is drawn more widely, and those (n, laws) under each law."""
+        log_laws, guarded, plain = self._densities(children, lengths, tops, self._wide, self._scales(z), threads)
+        return self.log_path(log_laws + guarded, 0.0), self.log_path(log_laws + plain, 0.0), log_laws
+
+    def log_laws(self, children: Ints, lengths: Floats, tops: Ints, threads: Workers = 1) -> Floats:
+        """Log-densities (n, laws) of trees and lengths under each law."""
+        return self._densities(children, lengths, tops, np.zeros(7), np.ones(len(children)), threads)[0]
+
+    def _densities(
+        self, children: Ints, lengths: Floats, tops: Ints, guard: Floats, scales: Floats, threads: Workers
+    ) -> tuple[Floats, Floats, Floats]:
+        parts = chunks(len(children), PIECE)
+        pieces = [(guard, scales[part], children[part], lengths[part], tops[part]) for part in parts]
+        log_laws, guarded, plain = (
+            np.concatenate(column) for column in zip(*spread(density_piece, (self.shared,), pieces, threads))
+        )
+        return log_laws, guarded, plain
 
     def _scales(self, z: Floats) -> Floats:
         return np.ones(len(z)) if self.scaling is None else self.scaling.factors(z)
@@ -113,7 +125,8 @@ class Proposal:
     def _wide(self) -> Floats:
         terms = self.target.length_prior.terms(self.target.n_taxa)
         share = min(self.guard / (2 * self.target.n_taxa - 3), 0.5)
-        return np.array([share, terms.alpha_outer, terms.rate, terms.alpha_inner, terms.rate], dtype=np.float64)
+        prior = [terms.alpha_outer, terms.rate, terms.alpha_inner, terms.rate]
+        return np.array([share, *prior, log_constant(*prior[:2]), log_constant(*prior[2:])], dtype=np.float64)
 
     def is_forbidden(self, children: Ints, tops: Ints) -> NDArray[np.bool_]:
         """Which trees have a split that they must not have: those are drawn, but the prior does not know them."""
@@ -123,11 +136,6 @@ class Proposal:
         names = np.empty((len(children), 2 * self.target.n_taxa - 2), dtype=np.uint64)
         rooted.vertex_identities(children, tops, self.keys, names)
         return np.asarray(np.isin(names, forbidden).any(axis=1))
-
-    def log_laws(self, children: Ints, lengths: Floats, tops: Ints, threads: Workers = 1) -> Floats:
-        """Log-densities (n, laws) of trees and lengths under each law."""
-        pieces = [(children[part], lengths[part], tops[part]) for part in chunks(len(children), PIECE)]
-        return np.concatenate(spread(density_piece, (self.shared,), pieces, threads))
 
 
 class GuardedDraws(NamedTuple):
@@ -144,7 +152,7 @@ class GuardedDraws(NamedTuple):
 
 
 def draw_piece(
-    laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], n_taxa: int, guard: Floats, law: int, scales: Floats,
+    laws: tuple[TreeLaw, ...], mixture: Mixture, keys: NDArray[np.uint64], n_taxa: int, guard: Floats, law: int, scales: Floats,
     seed: tuple[int, ...],
 ) -> tuple[Ints, Floats, Ints, Ints]:  # fmt: skip
     """A few trees from one of the laws, guarded as `clade_draws.sample` has it."""
@@ -156,28 +164,12 @@ def draw_piece(
     return children, lengths, tops, wide
 
 
-def density_piece(laws: tuple[TreeLaw, ...], keys: NDArray[np.uint64], children: Ints, lengths: Floats, tops: Ints) -> Floats:
-    """Log-densities of a few trees under each law."""
-    out = np.empty((len(laws), len(children)))
-    for law, row in zip(laws, out):
-        clades.log_densities(law.clades, keys, children, lengths, tops, row)
-    return np.ascontiguousarray(out.T)
-
-
-def guard_piece(
-    laws: tuple[TreeLaw, ...],
-    keys: NDArray[np.uint64],
-    guard: Floats,
-    scales: Floats,
-    children: Ints,
-    lengths: Floats,
-    tops: Ints,
-) -> tuple[Floats, Floats]:
-    """Logs of the densities that lengths of a few trees are drawn from, with the guard and without, over each law's own."""
-    out, plain = np.empty((len(laws), len(children))), np.empty((len(laws), len(children)))
-    for law, *rows in zip(laws, out, plain):
-        clade_draws.log_guards(law.clades, law.draws, keys, guard, scales, children, lengths, tops, *rows)
-    return np.ascontiguousarray(out.T), np.ascontiguousarray(plain.T)
+def density_piece(
+    laws: tuple[TreeLaw, ...], mixture: Mixture, keys: NDArray[np.uint64], guard: Floats, scales: Floats, children: Ints,
+    lengths: Floats, tops: Ints,
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
+    """Log-densities of a few trees under each law; those that their lengths are drawn from, with and without guard, over these."""
+    return densities(mixture, keys, guard, scales, children, lengths, tops)
 
 
 def prior_proposal(target: Target) -> Proposal:

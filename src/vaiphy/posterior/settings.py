@@ -15,7 +15,8 @@ class Settings:
 
     Asked for: `accuracy`, the standard error of the log evidence; `min_effective`, the effective number of sampled trees;
     `max_deviation`, the average standard deviation of split frequencies between two halves of the bridges; `max_split_error`, the
-    standard error of the frequency of a split (root mean square over doubtful ones); `replicates`, searches of their own and the
+    standard error of the frequency of a split (root mean square over doubtful ones), and better, down to `fine_split_error`, as
+    long as the final bridges cost less than `balance` times what learning and pilots did; `replicates`, searches of their own and the
     least number of final bridges.
 
     Everywhere: `oversampling`, draws from the proposal for each particle (of a final bridge, at most).
@@ -36,15 +37,15 @@ class Settings:
     Drawing: the pooled proposal is tried by a pilot of `pilot_particles`, which finds its ladder at `pilot_size` (the first, more
     coarsely, at `first_pilot_size`: it only serves for a better proposal) and ends with `pilot_sweeps` sweeps; the proposal is
     refitted to the pilot's particles (with a share `kept_share` of what learning found) and tried again, from the third time on
-    with twice as many, up to `most_pilot_particles`: once at least, and up to
-    `max_refits` times while draws do not reach the posterior at once and fewer than `poor_worth` independent ones stand behind
-    each particle, or the ladder has more than `short` temperatures and becomes shorter than `shorter` times the one before.
+    with twice as many each time, up to `most_pilot_particles`: `least_refits` times at least and `max_refits` at most, as long as
+    the final bridges would cost more than `refit_worth` times the next pilot. A draw costs about `draw_cost` rounds of moves of
+    a particle.
 
-    The number of particles of a final bridge follows from the variance seen there, between `min_particles` and `max_particles`;
-    draws that reach the posterior at once are cheap: then there are `more_trees` times as many, with `apiece` effective draws for
-    each. Elsewhere `ample` draws count at the first temperature for each particle, and at the end more sweeps add trees, about
-    `sweep_share` times as many as the ladder has temperatures. If the variance of one bridge, by its genealogy, is more than
-    `surprise` times the median of at least `least_compared`, the proposal is fitted to all of them and drawing begins anew,
+    The number of particles of a final bridge follows from the variance seen there, between `min_particles` and `max_particles`.
+    Draws that reach the posterior at once are cheap: there are so many that `apiece` effective ones stand behind each particle.
+    Elsewhere `ample` draws count at the first temperature for each particle, and at the end more sweeps add trees, about
+    `sweep_share` times as many as the ladder has temperatures. If one ancestor has more than a share `lucky` of its bridge, and the
+    variance of a bridge, by its genealogy, is more than `surprise` times the median of at least `least_compared`, the proposal is fitted to all of them and drawing begins anew,
     `max_restarts` times at most. No more than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their
     accuracy. A particle is taken to be worth `least_worth` independent trees at least when their number is chosen. A run whose
     time is up makes one pilot of at most `hasty` particles. What speaks against a result: fewer than `few_ancestors` surviving
@@ -57,6 +58,8 @@ class Settings:
     min_effective: float = 50.0
     max_deviation: float = 0.01
     max_split_error: float = 0.01
+    fine_split_error: float = 0.005
+    balance: float = 1.0
     oversampling: int = 16
     kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "bootstrap")
     first_particles: int = 16
@@ -75,17 +78,16 @@ class Settings:
     per_number: float = 0.028
     cheap: float = 5000.0
     pilot_particles: int = 256
-    most_pilot_particles: int = 512
+    most_pilot_particles: int = 2048
     first_pilot_size: float = 0.75
     pilot_size: float = 0.9
-    pilot_sweeps: int = 2
+    pilot_sweeps: int = 4
     kept_share: float = 0.15
-    poor_worth: float = 0.2
-    short: int = 5
-    shorter: float = 0.8
-    max_refits: int = 3
+    least_refits: int = 2
+    max_refits: int = 6
+    refit_worth: float = 2.0
+    draw_cost: float = 0.1
     min_particles: int = 192
-    more_trees: float = 3.0
     apiece: float = 0.8
     ample: float = 3.0
     least_worth: float = 0.5
@@ -93,6 +95,7 @@ class Settings:
     moves: Moves = field(default_factory=Moves)
     sweep_share: float = 0.25
     surprise: float = 2.0
+    lucky: float = 0.05
     least_compared: int = 3
     max_restarts: int = 2
     max_bridges: int = 32
@@ -115,5 +118,5 @@ def tuned_to(target: Target, settings: Settings) -> Settings:
         first_particles=effort * settings.first_particles,
         growth=tuple((beta, effort * size) for beta, size in settings.growth),
         learn_particles=effort * settings.learn_particles,
-        pilot_particles=min(effort * settings.pilot_particles, settings.most_pilot_particles),
+        pilot_particles=min(effort, 2) * settings.pilot_particles,
     )

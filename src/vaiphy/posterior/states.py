@@ -76,7 +76,8 @@ def hurried(state: State) -> State:
 def begin_drawing(state: State, replicates: tuple[Replicate, ...]) -> State:
     """Fit a proposal to what the replicates have found."""
     proposal = learning.refitted(replicates, state.target, state.settings)
-    return replace(state, drawing=Drawing(proposal, *learning.found(replicates, state.settings)))
+    spent = float(sum(learning.cost(replicate) for replicate in replicates))
+    return replace(state, drawing=Drawing(proposal, *learning.found(replicates, state.settings), spent=spent))
 
 
 def to_arrays(state: State) -> dict[str, NDArray]:
@@ -100,6 +101,7 @@ def _enough(drawing: Drawing, settings: Settings) -> bool:
     if drawings.evidence(drawing)[1] > settings.accuracy or drawings.effective_trees(drawing) < settings.min_effective:
         return False
     found = drawings.agreement(drawing)
-    return (
-        split_deviation(found) <= settings.max_deviation and split_error(found, settings.reach.known) <= settings.max_split_error
-    )
+    error = split_error(found, settings.reach.known)
+    if split_deviation(found) > settings.max_deviation or error > settings.max_split_error:
+        return False
+    return error <= settings.fine_split_error or drawings.cost_drawn(drawing, settings) >= settings.balance * drawing.spent
