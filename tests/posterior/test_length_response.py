@@ -64,7 +64,7 @@ def test_draws_that_respond_have_the_density_they_are_given(model):
     proposal = fit(target, *trees, z, np.full(600, 1 / 600), fitting)
     drawn = proposal.guarded_sample(40_000, [4])
     some = drawn.children, drawn.lengths, drawn.tops
-    guarded, plain, log_laws = proposal.log_guarded(*some, drawn.z)
+    guarded, plain, _ = proposal.log_guarded(*some, drawn.z)
     back = np.exp(plain - guarded)
     assert abs(back.mean() - 1.0) <= 4.0 * back.std() / np.sqrt(len(back))
     # From draws of the tables themselves, whose density is known.

@@ -121,7 +121,7 @@ def log_densities(mixture, keys, guard, scales, children, lengths, tops, out, gu
     """out[i, k]: log-density of tree i under distribution k; guarded[i, k], plain[i, k]: log of the density that its lengths are
     drawn from, with the guard and without, over its own one (untouched if the guard's share is 0).
 
-    `guard`: as `clade_draws.sample` has it, and the logs of the constant factors of the prior of outer branches and of inner ones.
+    `guard`: as `clade_draws.sample` has it, then the logs of the constant factors of the prior of outer and of inner branches.
     """
     n, n_laws = children.shape[1] + 2, out.shape[1]
     order, parent = np.empty(n - 2, dtype=np.int64), np.zeros(2 * n - 2, dtype=np.int64)

@@ -169,7 +169,7 @@ def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], sett
 
 
 def _is_refitted(drawing: Drawing, pilot: Bridge, settings: Settings) -> bool:
-    """Whether to fit the proposal to the pilot's particles and to try it: as long as the rest would cost more than the next pilot."""
+    """Whether to fit the proposal to the pilot's particles and try it: while the rest would cost more than the next pilot."""
     tried, stages = len(drawing.pilots), len(pilot.stages)
     if tried < settings.least_refits or tried >= settings.max_refits:
         return tried < settings.max_refits

@@ -1,8 +1,8 @@
 """An order of trees in which neighbours share splits, for systematic resampling.
 
-Systematic resampling takes every tree in proportion to its weight but for one, wherever it is cut off; so it takes every *stretch* of
-the order in proportion to its weight, too. Where a stretch holds the trees of a split, its frequency is kept: resampling adds
-little to the error of frequencies of splits. Any order that depends on the trees and weights alone leaves it unbiased.
+Systematic resampling takes as many trees from every stretch of the order as its weight says, but for one. Where a stretch holds
+the trees of a split, the split's frequency is kept: resampling adds little to the error of frequencies of splits. Any order that
+depends on the trees and weights alone leaves it unbiased.
 """
 
 import numpy as np

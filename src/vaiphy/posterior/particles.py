@@ -119,8 +119,9 @@ def moved(
 
 
 def move_piece(
-    data: Data, prior: Floats, laws: tuple[TreeLaw, ...], mixture: Mixture, keys: NDArray[np.uint64], law: int, family: Any, points: Ints,
-    beta: float, regrafts: int, tours: int, stretch: float, children: Ints, lengths: Floats, tops: Ints, seed: tuple[int, ...],
+    data: Data, prior: Floats, laws: tuple[TreeLaw, ...], mixture: Mixture, keys: NDArray[np.uint64], law: int, family: Any,
+    points: Ints, beta: float, regrafts: int, tours: int, stretch: float, children: Ints, lengths: Floats, tops: Ints,
+    seed: tuple[int, ...],
 ) -> tuple[NDArray, ...]:  # fmt: skip
     """A few trees after their moves, their log-likelihoods and log-densities under each law, and counts of moves."""
     children, lengths, tops = children.copy(), lengths.copy(), tops.copy()

@@ -100,7 +100,7 @@ class Proposal:
     def log_guarded(
         self, children: Ints, lengths: Floats, tops: Ints, z: Floats, threads: Workers = 1
     ) -> tuple[Floats, Floats, Floats]:
-        """Log-densities of guarded draws, of those in which no length is drawn more widely, and those (n, laws) under each law."""
+        """Log-densities of guarded draws, of those in which no length is drawn more widely, and under each law (n, laws)."""
         log_laws, guarded, plain = self._densities(children, lengths, tops, self._wide, self._scales(z), threads)
         return self.log_path(log_laws + guarded, 0.0), self.log_path(log_laws + plain, 0.0), log_laws
 
@@ -168,7 +168,7 @@ def density_piece(
     laws: tuple[TreeLaw, ...], mixture: Mixture, keys: NDArray[np.uint64], guard: Floats, scales: Floats, children: Ints,
     lengths: Floats, tops: Ints,
 ) -> tuple[Floats, Floats, Floats]:  # fmt: skip
-    """Log-densities of a few trees under each law; those that their lengths are drawn from, with and without guard, over these."""
+    """Log-densities of a few trees under each law; those of draws, with and without the guard, over these."""
     return densities(mixture, keys, guard, scales, children, lengths, tops)
 
 

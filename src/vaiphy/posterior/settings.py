@@ -16,8 +16,8 @@ class Settings:
     Asked for: `accuracy`, the standard error of the log evidence; `min_effective`, the effective number of sampled trees;
     `max_deviation`, the average standard deviation of split frequencies between two halves of the bridges; `max_split_error`, the
     standard error of the frequency of a split (root mean square over doubtful ones), and better, down to `fine_split_error`, as
-    long as the final bridges cost less than `balance` times what learning and pilots did; `replicates`, searches of their own and the
-    least number of final bridges.
+    long as the final bridges cost less than `balance` times what learning and pilots did; `replicates`, searches of their own
+    and the least number of final bridges.
 
     Everywhere: `oversampling`, draws from the proposal for each particle (of a final bridge, at most).
 
@@ -44,9 +44,10 @@ class Settings:
     The number of particles of a final bridge follows from the variance seen there, between `min_particles` and `max_particles`.
     Draws that reach the posterior at once are cheap: there are so many that `apiece` effective ones stand behind each particle.
     Elsewhere `ample` draws count at the first temperature for each particle, and at the end more sweeps add trees, about
-    `sweep_share` times as many as the ladder has temperatures. If one ancestor has more than a share `lucky` of its bridge, and the
-    variance of a bridge, by its genealogy, is more than `surprise` times the median of at least `least_compared`, the proposal is fitted to all of them and drawing begins anew,
-    `max_restarts` times at most. No more than `max_bridges` bridges are made, or exactly `bridges`, if given, whatever their
+    `sweep_share` times as many as the ladder has temperatures. If one ancestor has more than a share `lucky` of its bridge, and
+    the variance of a bridge, by its genealogy, is more than `surprise` times the median of at least `least_compared`, the
+    proposal is fitted to all of them and drawing begins anew, `max_restarts` times at most. No more than `max_bridges` bridges
+    are made, or exactly `bridges`, if given, whatever their
     accuracy. A particle is taken to be worth `least_worth` independent trees at least when their number is chosen. A run whose
     time is up makes one pilot of at most `hasty` particles. What speaks against a result: fewer than `few_ancestors` surviving
     in a bridge, estimates more than `most_errors` standard errors apart. `reach`, `fitting`: how far draws are carried, and how
