@@ -60,7 +60,7 @@ class Settings:
     max_deviation: float = 0.01
     max_split_error: float = 0.01
     fine_split_error: float = 0.005
-    balance: float = 1.0
+    balance: float = 0.5
     oversampling: int = 16
     kinds: tuple[str, ...] = ("prior", "bootstrap", "prior", "bootstrap")
     first_particles: int = 16
@@ -86,11 +86,11 @@ class Settings:
     kept_share: float = 0.15
     least_refits: int = 2
     max_refits: int = 6
-    refit_worth: float = 2.0
+    refit_worth: float = 4.0
     draw_cost: float = 0.1
     min_particles: int = 192
     apiece: float = 0.8
-    ample: float = 3.0
+    ample: float = 2.0
     least_worth: float = 0.5
     max_particles: int = 2048
     moves: Moves = field(default_factory=Moves)
