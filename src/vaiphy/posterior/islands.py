@@ -28,12 +28,18 @@ def islands(target: Target, trees: Trees, weights: Floats, fitting: Fitting) -> 
         far = _far_half(features[group], weights[group])
         halves = group[far], group[~far]
         if min(_effective(weights[half]) for half in halves) >= fitting.islands.least and (
-            _gain(target, trees, weights, halves, fitting) >= fitting.islands.gain
+            _gain(target, trees, weights, _fewer(halves, fitting.islands.most_trees), fitting) >= fitting.islands.gain
         ):
             waiting += halves
         else:
             settled.append(group)
     return settled + waiting
+
+
+def _fewer(halves: tuple[Ints, Ints], most: int) -> tuple[Ints, Ints]:
+    """Every so many trees of each half, if both together are more than `most`."""
+    every = -(-sum(len(half) for half in halves) // most)
+    return halves[0][::every], halves[1][::every]
 
 
 def _effective(weights: Floats) -> float:
