@@ -10,8 +10,9 @@ from vaiphy.posterior.learning import Replicate
 from vaiphy.posterior.settings import Settings
 from vaiphy.posterior.states import State
 
-#: Share of the whole that learning is reckoned to take, and of learning that drawing its first trees does.
-LEARNING, DRAWN = 0.5, 0.04
+#: Share of the whole that learning is reckoned to take, and all pilots; of learning that drawing its first trees does; and of the
+#: pilots' share that each pilot leaves to those after it.
+LEARNING, PILOTS, DRAWN, LEFT = 0.3, 0.35, 0.04, 0.65
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,9 @@ def describe(state: State) -> Info:
         sweeps = drawings.n_sweeps(drawing, settings)
         steps = len(drawing.bridge.stages) + max(len(drawing.swept) - 1, 0)
         along = steps / (stages + sweeps) if stages else drawing.bridge.beta
+    tried = LEARNING + PILOTS * (1.0 - LEFT ** (len(drawing.pilots) + (along if drawing.ladder is None else 0.0)))
     if drawing.ladder is None:
-        return Info(
-            "ladder", LEARNING + 0.05 * along, value, error, f"pilot {len(drawing.pilots) + 1}, at {along:.2f} of the way"
-        )
+        return Info("ladder", tried, value, error, f"pilot {len(drawing.pilots) + 1}, at {along:.2f} of the way")
     wanted = float(settings.bridges or settings.replicates)
     if not settings.bridges and drawing.drawn and np.isfinite(error):
         wanted = max(wanted, len(drawing.drawn) * (error / settings.accuracy) ** 2)
@@ -61,7 +61,7 @@ def describe(state: State) -> Info:
                 wanted = max(wanted, len(drawing.drawn) + 1.0)
         wanted = min(wanted, settings.max_bridges)
     done = min((len(drawing.drawn) + along) / wanted, 1.0)
-    share = 1.0 if state.done else LEARNING + 0.05 + (0.95 - LEARNING) * done
+    share = 1.0 if state.done else tried + (1.0 - tried) * done
     bridges = int(np.ceil(wanted))
     about = "" if settings.bridges else "about "
     message = f"run {min(len(drawing.drawn) + 1, bridges)} of {about}{bridges}, {drawing.n_particles} particles"
