@@ -173,11 +173,11 @@ def step(
     """
     k, n, drawn = len(state.stages), state.size, len(state.log_weights)
     posterior, here = log_posterior(proposal, state.particles), proposal.log_path(state.particles.log_laws, state.beta)
-    if k == 0:
-        posterior[np.isneginf(state.first)] = -np.inf
+    forbidden = np.isneginf(state.first) if k == 0 else np.zeros(drawn, dtype=bool)
 
     def gain(beta: float) -> Floats:
-        return (beta - state.beta) * posterior + proposal.log_path(state.particles.log_laws, beta) - here
+        change = (beta - state.beta) * posterior + proposal.log_path(state.particles.log_laws, beta) - here
+        return np.where(forbidden, -np.inf, change)
 
     if state.ladder:
         beta = state.ladder.betas[k]
