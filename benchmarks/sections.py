@@ -164,20 +164,14 @@ def memory(cells: Cells) -> str:
     text += table(["peak MB", *DATA], rows)
     rows = []
     for data in DATA:
-        fit, law = cells.done("table", data, "vaiphy"), cells.done("table", data, "posterior")
+        fit = cells.done("table", data, "vaiphy")
         sizes = fit[0]["result"]["parameters"] if fit else {}
-        rows.append(
-            [
-                data,
-                f"{sizes['q(Z)']:,} + {sizes['phi']:,}" if fit else NOT_RUN,
-                f"{mean(r['result']['parameters'] for r in law):,.0f}" if law else NOT_RUN,
-            ]
-        )
+        rows.append([data, f"{sizes['q(Z)']:,} + {sizes['phi']:,}" if fit else NOT_RUN])
     text += (
         "\nLearned numbers (paper, on DS1: VBPI-NF 8.4 million, VaiPhy 0.8 million, all its sites counted; here "
         "distinct patterns only):\n\n"
     )
-    return text + table(["", "VaiPhy: q(Z) + φ", "posterior: all replicates"], rows)
+    return text + table(["", "VaiPhy: q(Z) + φ"], rows)
 
 
 def settings(cells: Cells) -> str:
