@@ -59,6 +59,11 @@ def test_pareto_k_recovers_known_tails(shape):
     assert np.mean(fits) == pytest.approx(shape, abs=4 * np.std(fits) / np.sqrt(20) + 0.03)
 
 
+def test_pareto_k_where_most_weights_are_as_small_as_numbers_get():
+    k = pareto_k(np.concatenate([[0.0], np.linspace(-744.0, -730.0, 99)]))
+    assert k > 1.0
+
+
 def test_pareto_k_edges():
     assert pareto_k(np.zeros(10)) == inf  # too few to fit
     assert pareto_k(np.zeros(1000)) == 0.0  # no tail

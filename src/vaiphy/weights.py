@@ -147,14 +147,14 @@ def _fit_generalised_pareto(excess: Floats) -> tuple[float, float]:
     n = excess.size
     n_grid = 30 + int(sqrt(n))
     quartile = excess[int(n / 4.0 + 0.5) - 1] if n >= 2 else excess[0]
-    theta = 1.0 / excess[-1] + (1.0 - np.sqrt(n_grid / (np.arange(1, n_grid + 1) - 0.5))) / (3.0 * quartile)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        theta = 1.0 / excess[-1] + (1.0 - np.sqrt(n_grid / (np.arange(1, n_grid + 1) - 0.5))) / (3.0 * quartile)
         shape = np.log1p(-theta[:, None] * excess).mean(axis=1)
         log_profile = n * (np.log(-theta / shape) - shape - 1.0)
     log_profile[~np.isfinite(log_profile)] = -inf
     if not np.isfinite(log_profile.max()):
         return inf, inf
     weight = normalised(log_profile)
-    best = float((theta * weight).sum())
+    best = float((np.where(weight > 0.0, theta, 0.0) * weight).sum())  # a point of the grid at infinity has no weight
     k = float(np.log1p(-best * excess).mean())
     return (n * k + 5.0) / (n + 10.0), -k / best

@@ -18,12 +18,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import rooted, sweep
+from vaiphy.kernels import sweep
 from vaiphy.posterior.ladder import REACH, Ladder, Reach, furthest, next_beta
 from vaiphy.posterior.ordering import by_splits
 from vaiphy.posterior.parameters import Walk, walk_of, walked
 from vaiphy.posterior.particles import Moves, Particles, evaluated_draws, log_posterior, moved
 from vaiphy.posterior.proposal import Proposal
+from vaiphy.posterior.tree_law import splits_in
 from vaiphy.weights import effective_sample_size, log_sum_exp, normalised, pareto_k, pareto_k_and_error, systematic
 from vaiphy.workers.spread import Workers
 
@@ -125,7 +126,7 @@ def initialise(
     first, plain = posterior - guarded, (posterior - unguarded)[draws.n_wide == 0]
     tail = max(pareto_k(first[own]) for own in _counting(first, draws.laws, reach))
     if drawn > n:
-        tail = max(tail, reach.steady / reach.finite * _tail_by_split(first, particles, proposal.keys, reach))
+        tail = max(tail, reach.steady / reach.finite * _tail_by_split(first, particles, reach))
     return Bridge(seed, n, particles, log_density - guarded, np.arange(drawn), ladder, first, plain, tail)
 
 
@@ -139,17 +140,14 @@ def _counting(log_weights: Floats, laws: Ints, reach: Reach = REACH) -> list[Int
     return [np.arange(len(laws))] + [o for o in own if len(o) >= reach.few and weights[o].sum() > reach.nothing * weights.sum()]
 
 
-def _tail_by_split(log_weights: Floats, particles: Particles, keys: NDArray[np.uint64], reach: Reach = REACH) -> float:
+def _tail_by_split(log_weights: Floats, particles: Particles, reach: Reach = REACH) -> float:
     """How heavy the tail of the weights is among trees with a split, or without it, where it is heaviest.
 
     Draws may be good where most of the probability is and poor on a small island, which is then found too rarely: among all
     weights that does not show. Of many splits one has a heavy tail by chance, so what chance may do is taken off.
     """
     n_taxa = particles.children.shape[1] + 2
-    names = np.empty((len(particles), 2 * n_taxa - 2), dtype=np.uint64)
-    rooted.vertex_identities(particles.children, particles.tops, keys, names)
-    which = np.unique(names[:, n_taxa:], return_inverse=True)[1]
-    which = which.reshape(len(particles), -1)
+    which = splits_in(particles.children, particles.tops)[1]
     share = np.bincount(which.ravel(), weights=np.repeat(normalised(log_weights), n_taxa - 2))
     heaviest = 0.0
     for split in np.flatnonzero((share > reach.known) & (share < 1.0 - reach.known)):

@@ -76,6 +76,7 @@ def advance(drawing: Drawing, settings: Settings, seed: int, threads: Workers) -
     """One step: particles drawn, one temperature further, one sweep more, or a bridge put away."""
     now, pilot = drawing.bridge, drawing.ladder is None
     if now is None:
+        # A proposal fitted to all bridges is tried by a smaller pilot than the one before.
         n = _pilot_size(len(drawing.pilots) - 2 * drawing.restarts, settings) if pilot else drawing.n_particles
         index = len(drawing.pilots) if pilot else drawing.first + drawing.stride * len(drawing.drawn)
         key = (seed, 2 if pilot else 3, index, drawing.restarts)
@@ -170,17 +171,26 @@ def _piloted(drawing: Drawing, pilot: Bridge, swept: tuple[Particles, ...], sett
 
 def _is_refitted(drawing: Drawing, pilot: Bridge, settings: Settings) -> bool:
     """Whether to fit the proposal to the pilot's particles and try it: while the rest would cost more than the next pilot."""
-    tried, stages = len(drawing.pilots), len(pilot.stages)
-    if tried < settings.least_refits or tried >= settings.max_refits:
-        return tried < settings.max_refits
-    each = _cost(1.0, _oversampling(pilot, settings), stages, round(settings.sweep_share * stages), settings)
-    next_pilot = _cost(_pilot_size(tried + 1, settings), settings.oversampling, stages, settings.pilot_sweeps, settings)
-    return each * _needed(pilot, settings.max_split_error, settings) > settings.refit_worth * next_pilot
+    tried = len(drawing.pilots)
+    if tried >= settings.max_refits:
+        return False
+    if tried < settings.least_refits:
+        return True
+    size = _pilot_size(tried + 1, settings)
+    next_pilot = _cost(size, settings.oversampling, len(pilot.stages), settings.pilot_sweeps, settings)
+    needed = _needed(pilot, settings.max_split_error, settings)
+    return needed * _cost_apiece(pilot, settings) > settings.refit_worth * next_pilot
 
 
 def _cost(particles: float, draws: float, stages: int, sweeps: int, settings: Settings) -> float:
     """About what bridges cost, in rounds of moves of a particle; draws that reach the posterior at once are not moved."""
     return particles * (draws * settings.draw_cost + (stages if stages > 1 else 0) + sweeps)
+
+
+def _cost_apiece(pilot: Bridge, settings: Settings) -> float:
+    """What a particle of the final bridges would cost, if they were like this pilot."""
+    stages = len(pilot.stages)
+    return _cost(1.0, _oversampling(pilot, settings), stages, _sweeps_after(stages, settings), settings)
 
 
 def cost_drawn(drawing: Drawing, settings: Settings) -> float:
@@ -194,15 +204,17 @@ def cost_drawn(drawing: Drawing, settings: Settings) -> float:
 
 def n_sweeps(drawing: Drawing, settings: Settings) -> int:
     """Sweeps at the end of each bridge: a fixed share of its cost."""
-    return round(settings.sweep_share * len(drawing.ladder.betas)) if drawing.ladder else 0
+    return _sweeps_after(len(drawing.ladder.betas), settings) if drawing.ladder else 0
+
+
+def _sweeps_after(stages: int, settings: Settings) -> int:
+    return round(settings.sweep_share * stages)
 
 
 def _particles_wanted(drawing: Drawing, pilot: Bridge, settings: Settings) -> float:
     """Particles of all bridges together: what is asked for likely reached, and better than that where it costs little."""
-    stages = len(pilot.stages)
-    each = _cost(1.0, _oversampling(pilot, settings), stages, round(settings.sweep_share * stages), settings)
     least, most = (_needed(pilot, error, settings) for error in (settings.max_split_error, settings.fine_split_error))
-    return max(least, min(most, settings.balance * drawing.spent / each))
+    return max(least, min(most, settings.balance * drawing.spent / _cost_apiece(pilot, settings)))
 
 
 def _needed(pilot: Bridge, error: float, settings: Settings) -> float:

@@ -8,8 +8,8 @@ out.
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades, rooted
-from vaiphy.posterior.tree_law import Fitting, IslandFitting, Trees, clade_keys, fit_law
+from vaiphy.kernels import clades
+from vaiphy.posterior.tree_law import Fitting, IslandFitting, Trees, clade_keys, fit_law, splits_in
 from vaiphy.target import Target
 
 Floats = NDArray[np.float64]
@@ -49,10 +49,7 @@ def _effective(weights: Floats) -> float:
 def _features(trees: Trees, weights: Floats, fitting: IslandFitting) -> Floats:
     """What trees are compared by: which doubtful splits each has, and the logarithms of its taxa's lengths."""
     n = trees.children.shape[1] + 2
-    names = np.empty((len(weights), 2 * n - 2), dtype=np.uint64)
-    rooted.vertex_identities(trees.children, trees.tops, clade_keys(n), names)
-    found, which = np.unique(names[:, n:], return_inverse=True)
-    which = which.reshape(len(weights), -1)
+    found, which = splits_in(trees.children, trees.tops)
     frequency = np.bincount(which.ravel(), weights=np.repeat(weights, n - 2))
     doubt = frequency * (1.0 - frequency)
     doubt[(frequency < fitting.known) | (frequency > 1.0 - fitting.known)] = 0.0

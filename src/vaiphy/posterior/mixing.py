@@ -31,6 +31,9 @@ from vaiphy.posterior.tree_law import TreeLaw
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: For densities under each law alone: lengths are not drawn more widely, and do not respond.
+NO_GUARD = np.zeros(7)
+
 
 def mixture_of(laws: Sequence[TreeLaw]) -> Mixture:
     """All that is known of splits and places, a column for each law."""

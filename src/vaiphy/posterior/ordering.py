@@ -8,9 +8,8 @@ depends on the trees and weights alone leaves it unbiased.
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import rooted
 from vaiphy.posterior.particles import Particles
-from vaiphy.posterior.tree_law import clade_keys
+from vaiphy.posterior.tree_law import splits_in
 
 #: Splits that the order goes by; splits rarer than this, or as nearly in all trees, do not count.
 MOST_SPLITS, RARE = 14, 0.005
@@ -42,10 +41,7 @@ def by_splits(particles: Particles, weights: NDArray[np.float64]) -> NDArray[np.
 def _doubtful(particles: Particles, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which trees have which of the splits that are neither rare nor in nearly all trees."""
     n = particles.children.shape[1] + 2
-    names = np.empty((len(weights), 2 * n - 2), dtype=np.uint64)
-    rooted.vertex_identities(particles.children, particles.tops, clade_keys(n), names)
-    found, which = np.unique(names[:, n:], return_inverse=True)
-    which = which.reshape(len(weights), -1)
+    found, which = splits_in(particles.children, particles.tops)
     share = np.bincount(which.ravel(), weights=np.repeat(weights, n - 2), minlength=len(found))
     seen = np.flatnonzero((share > RARE) & (share < 1.0 - RARE))
     column = np.full(len(found), len(seen))

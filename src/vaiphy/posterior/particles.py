@@ -11,7 +11,7 @@ from vaiphy.kernels import sweep
 from vaiphy.kernels.families import Data
 from vaiphy.kernels.mixtures import Mixture
 from vaiphy.parallel import chunks
-from vaiphy.posterior.mixing import densities
+from vaiphy.posterior.mixing import NO_GUARD, densities
 from vaiphy.posterior.parameters import Walk, at_points, log_likelihoods, walked
 from vaiphy.posterior.proposal import GuardedDraws, Proposal
 from vaiphy.posterior.tree_law import TreeLaw
@@ -133,5 +133,5 @@ def move_piece(
     )  # fmt: skip
     if len(laws) == 1:
         return children, lengths, tops, likelihood, density[:, None], counts
-    log_laws = densities(mixture, keys, np.zeros(7), np.ones(len(tops)), children, lengths, tops)[0]
+    log_laws = densities(mixture, keys, NO_GUARD, np.ones(len(tops)), children, lengths, tops)[0]
     return children, lengths, tops, likelihood, log_laws, counts

@@ -18,7 +18,7 @@ from vaiphy.parallel import chunks
 from vaiphy.posterior import parameter_law
 from vaiphy.posterior.islands import islands
 from vaiphy.posterior.length_response import no_response
-from vaiphy.posterior.mixing import densities, mixture_of
+from vaiphy.posterior.mixing import NO_GUARD, densities, mixture_of
 from vaiphy.posterior.parameter_law import LengthScaling, ParameterLaw, length_scaling
 from vaiphy.posterior.rare import emphasised
 from vaiphy.posterior.tree_law import LEAST_SHAPE, Fitting, TreeLaw, Trees, clade_keys, fit_law, log_constant, log_trees, n_words
@@ -106,7 +106,7 @@ class Proposal:
 
     def log_laws(self, children: Ints, lengths: Floats, tops: Ints, threads: Workers = 1) -> Floats:
         """Log-densities (n, laws) of trees and lengths under each law."""
-        return self._densities(children, lengths, tops, np.zeros(7), np.ones(len(children)), threads)[0]
+        return self._densities(children, lengths, tops, NO_GUARD, np.ones(len(children)), threads)[0]
 
     def _densities(
         self, children: Ints, lengths: Floats, tops: Ints, guard: Floats, scales: Floats, threads: Workers

@@ -8,8 +8,8 @@ island weighed up, loses little elsewhere and has what the island needs; so the 
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades, rooted
-from vaiphy.posterior.tree_law import Fitting, RareFitting, Trees, clade_keys, fit_law
+from vaiphy.kernels import clades
+from vaiphy.posterior.tree_law import Fitting, RareFitting, Trees, clade_keys, fit_law, splits_in
 from vaiphy.target import Target
 
 Floats = NDArray[np.float64]
@@ -38,10 +38,7 @@ def _weighed_up(weights: Floats, group: Bools, emphasis: float) -> Floats:
 def _rare(trees: Trees, weights: Floats, fitting: RareFitting) -> list[Bools]:
     """The trees with a split, or without it, for rare splits that go with many others."""
     n = trees.children.shape[1] + 2
-    names = np.empty((len(weights), 2 * n - 2), dtype=np.uint64)
-    rooted.vertex_identities(trees.children, trees.tops, clade_keys(n), names)
-    found, which = np.unique(names[:, n:], return_inverse=True)
-    which = which.reshape(len(weights), -1)
+    found, which = splits_in(trees.children, trees.tops)
     share, square = (np.bincount(which.ravel(), weights=np.repeat(w, n - 2)) for w in (weights, weights**2))
     # Splits of more than half of the trees are rare by their absence.
     mostly = share > 0.5

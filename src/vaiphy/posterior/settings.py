@@ -47,11 +47,10 @@ class Settings:
     `sweep_share` times as many as the ladder has temperatures. If one ancestor has more than a share `lucky` of its bridge, and
     the variance of a bridge, by its genealogy, is more than `surprise` times the median of at least `least_compared`, the
     proposal is fitted to all of them and drawing begins anew, `max_restarts` times at most. No more than `max_bridges` bridges
-    are made, or exactly `bridges`, if given, whatever their
-    accuracy. A particle is taken to be worth `least_worth` independent trees at least when their number is chosen. A run whose
-    time is up makes one pilot of at most `hasty` particles. What speaks against a result: fewer than `few_ancestors` surviving
-    in a bridge, estimates more than `most_errors` standard errors apart. `reach`, `fitting`: how far draws are carried, and how
-    proposals are fitted.
+    are made, or exactly `bridges`, if given, whatever their accuracy. A particle is taken to be worth `least_worth` independent
+    trees at least when their number is chosen. A run whose time is up makes one pilot of at most `hasty` particles. What speaks
+    against a result: fewer than `few_ancestors` surviving in a bridge, estimates more than `most_errors` standard errors apart.
+    `reach`, `fitting`: how far draws are carried, and how proposals are fitted.
     """
 
     replicates: int = 4

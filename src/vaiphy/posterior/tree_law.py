@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vaiphy.kernels import clades
+from vaiphy.kernels import clades, rooted
 from vaiphy.kernels.binary import taxon_keys
 from vaiphy.kernels.clade_draws import Draws
 from vaiphy.kernels.clades import Clades
@@ -207,6 +207,15 @@ def clade_keys(n_taxa: int) -> NDArray[np.uint64]:
     keys = taxon_keys(n_taxa).copy()
     keys[0] = 0
     return keys
+
+
+def splits_in(children: Ints, tops: Ints) -> tuple[NDArray[np.uint64], Ints]:
+    """Identities of all splits that trees have, ascending, and which of them each tree has (trees, n_taxa - 2)."""
+    n = children.shape[1] + 2
+    names = np.empty((len(tops), 2 * n - 2), dtype=np.uint64)
+    rooted.vertex_identities(children, tops, clade_keys(n), names)
+    found, which = np.unique(names[:, n:], return_inverse=True)
+    return found, which.reshape(len(tops), n - 2)
 
 
 def log_constant(shape: float, rate: float) -> float:
